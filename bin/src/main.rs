@@ -1,0 +1,3 @@
+//! The `lariat` program: parses the command line, wires the crates together, prints.
+
+fn main() {}

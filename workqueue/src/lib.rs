@@ -1,0 +1,3 @@
+//! A work queue after client-go's.
+
+#![forbid(unsafe_code)]
