@@ -1,6 +1,35 @@
 //! The Kubernetes object model.
 //!
-//! Here lives what an API object is made of and what can be said about it without I/O. No transport, no cache, and
-//! nothing of any particular kind of object.
+//! Here lives what an API object is made of and what can be said about it without I/O: its [`Kind`], [`ObjectMeta`],
+//! [`ObjectKey`] and [`ResourceVersion`], the [`Status`] that a server answers with, [`WatchEvent`]s, and the sources of
+//! time and randomness that everything above is given ([`Clock`], [`Randomness`]).
+//!
+//! No transport, no cache, and no particular kind of object: those are the crates above.
+//!
+//! Invariants:
+//! - Fields that this crate does not know survive a round trip, except `managedFields`, which is skipped.
+//! - Nothing here reads the clock or the operating system's randomness but [`SystemClock`] and [`Randomness::from_os`].
 
 #![forbid(unsafe_code)]
+
+mod clock;
+mod dynamic;
+mod key;
+mod kind;
+mod meta;
+mod object;
+mod random;
+mod resource_version;
+mod status;
+mod watch;
+
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use dynamic::DynamicObject;
+pub use key::{KeyError, ObjectKey};
+pub use kind::Kind;
+pub use meta::{ListMeta, ManagedFields, ObjectMeta, OwnerReference};
+pub use object::{Metadata, Object, Resource};
+pub use random::Randomness;
+pub use resource_version::{InvalidResourceVersion, ResourceVersion};
+pub use status::{Reason, Status, StatusCause, StatusDetails};
+pub use watch::{Bookmark, EventError, WatchEvent};

@@ -1,0 +1,170 @@
+use std::collections::BTreeMap;
+
+use serde::de::{Deserializer, IgnoredAny};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::Metadata;
+
+/// An object's `metadata`.
+///
+/// Absent strings are `""` and absent collections empty; they are left out when written. `managedFields` is skipped
+/// when read: an update without it leaves the server's alone. Every other field that is not named here is kept in
+/// [`other`](Self::other).
+///
+/// # Example
+///
+/// ```
+/// use lariat_api::ObjectMeta;
+///
+/// let meta: ObjectMeta = serde_json::from_str(r#"{"name": "a", "selfLink": "/x", "managedFields": [{}]}"#)?;
+/// assert_eq!(serde_json::to_string(&meta)?, r#"{"name":"a","selfLink":"/x"}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ObjectMeta {
+    /// Unique within the kind and namespace.
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_is_default")]
+    pub name: String,
+    /// The prefix from which the server makes a name, where `name` is empty.
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_is_default")]
+    pub generate_name: String,
+    /// The namespace, `""` for cluster-wide objects.
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_is_default")]
+    pub namespace: String,
+    /// Unique over time: an object that is deleted and created again gets another one.
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_is_default")]
+    pub uid: String,
+    /// Changes with every write; see [`ResourceVersion`](crate::ResourceVersion).
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_is_default")]
+    pub resource_version: String,
+    /// Grows with every change of the desired state; 0 where the server does not count it.
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_is_default")]
+    pub generation: i64,
+    /// When the object was created, in RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub creation_timestamp: Option<String>,
+    /// Set once deletion was asked for, in RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion_timestamp: Option<String>,
+    /// What selectors look at.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "null_is_default")]
+    pub labels: BTreeMap<String, String>,
+    /// What tools keep with the object.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "null_is_default")]
+    pub annotations: BTreeMap<String, String>,
+    /// The objects that this one goes away with.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
+    pub owner_references: Vec<OwnerReference>,
+    /// What must be removed before the object goes away.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
+    pub finalizers: Vec<String>,
+    /// Who set which field: read over, and left out when written.
+    #[serde(skip_serializing)]
+    pub managed_fields: ManagedFields,
+    /// All fields that are not named above.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// The place of `managedFields` in [`ObjectMeta`]. It is often a third of an object, so it is never built.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ManagedFields;
+
+/// A reference from an object to one that it belongs to.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OwnerReference {
+    /// The owner's `apiVersion`.
+    pub api_version: String,
+    /// The owner's kind.
+    pub kind: String,
+    /// The owner's name, in the same namespace.
+    pub name: String,
+    /// The owner's uid.
+    pub uid: String,
+    /// Whether the owner is the one that manages the object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller: Option<bool>,
+    /// Whether a foreground deletion of the owner waits for the object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_owner_deletion: Option<bool>,
+}
+
+/// A list's `metadata`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ListMeta {
+    /// The version at which the list was taken; a watch goes on from here.
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_is_default")]
+    pub resource_version: String,
+    /// The token that asks for the next page; `""` on the last one.
+    #[serde(
+        rename = "continue",
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_is_default"
+    )]
+    pub continue_token: String,
+    /// How many objects the following pages hold, where the server knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remaining_item_count: Option<i64>,
+}
+
+fn is_zero(number: &i64) -> bool {
+    *number == 0
+}
+
+/// Go writes null for what is empty.
+pub(crate) fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+// === impl ManagedFields ===
+
+impl<'de> Deserialize<'de> for ManagedFields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Self)
+    }
+}
+
+// === impl ObjectMeta ===
+
+impl Metadata for ObjectMeta {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    fn resource_version(&self) -> &str {
+        &self.resource_version
+    }
+
+    fn generation(&self) -> i64 {
+        self.generation
+    }
+
+    fn is_being_deleted(&self) -> bool {
+        self.deletion_timestamp.is_some()
+    }
+
+    fn label(&self, key: &str) -> Option<&str> {
+        self.labels.get(key).map(String::as_str)
+    }
+
+    fn annotation(&self, key: &str) -> Option<&str> {
+        self.annotations.get(key).map(String::as_str)
+    }
+}

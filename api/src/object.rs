@@ -1,0 +1,100 @@
+use crate::{KeyError, Kind, ObjectKey};
+
+/// What everything above this crate reads from an object's metadata.
+///
+/// [`ObjectMeta`](crate::ObjectMeta) implements it; types from elsewhere bring their own metadata and implement it for
+/// that. Absent strings are `""`.
+pub trait Metadata {
+    /// `metadata.name`.
+    fn name(&self) -> &str;
+
+    /// `metadata.namespace`, `""` for cluster-wide objects.
+    fn namespace(&self) -> &str;
+
+    /// `metadata.uid`.
+    fn uid(&self) -> &str;
+
+    /// `metadata.resourceVersion`.
+    fn resource_version(&self) -> &str;
+
+    /// `metadata.generation`, 0 where there is none.
+    fn generation(&self) -> i64;
+
+    /// Whether deletion was asked for and finalizers or grace hold the object.
+    fn is_being_deleted(&self) -> bool;
+
+    /// The value of a label.
+    fn label(&self, key: &str) -> Option<&str>;
+
+    /// The value of an annotation.
+    fn annotation(&self, key: &str) -> Option<&str>;
+}
+
+/// An API object: anything with metadata.
+///
+/// # Example
+///
+/// ```
+/// use lariat_api::{Object, ObjectMeta};
+///
+/// struct Fleet {
+///     metadata: ObjectMeta,
+/// }
+///
+/// impl Object for Fleet {
+///     type Meta = ObjectMeta;
+///
+///     fn meta(&self) -> &ObjectMeta {
+///         &self.metadata
+///     }
+/// }
+///
+/// let metadata = ObjectMeta { name: "simple".into(), namespace: "default".into(), ..Default::default() };
+/// assert_eq!(Fleet { metadata }.key().unwrap().as_str(), "default/simple");
+/// ```
+pub trait Object: Send + Sync + 'static {
+    /// The type of its `metadata`.
+    type Meta: Metadata;
+
+    /// Its `metadata`.
+    fn meta(&self) -> &Self::Meta;
+
+    /// The name, unique within kind and namespace.
+    fn name(&self) -> &str {
+        self.meta().name()
+    }
+
+    /// The namespace, `""` for cluster-wide objects.
+    fn namespace(&self) -> &str {
+        self.meta().namespace()
+    }
+
+    /// The uid, which tells an object from one that was created under its name later.
+    fn uid(&self) -> &str {
+        self.meta().uid()
+    }
+
+    /// The version that changes with every write.
+    fn resource_version(&self) -> &str {
+        self.meta().resource_version()
+    }
+
+    /// The key under which caches and queues know the object.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError::NoName`] if the object has no name.
+    fn key(&self) -> Result<ObjectKey, KeyError> {
+        let meta = self.meta();
+        if meta.name().is_empty() {
+            return Err(KeyError::NoName { namespace: meta.namespace().into(), uid: meta.uid().into() });
+        }
+        Ok(ObjectKey::new(meta.namespace(), meta.name()))
+    }
+}
+
+/// An object whose kind is known from its type.
+pub trait Resource: Object {
+    /// The kind of all objects of this type.
+    const KIND: Kind;
+}
