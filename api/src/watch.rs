@@ -1,5 +1,6 @@
 use std::fmt::{self, Formatter};
 use std::marker::PhantomData;
+use std::str::Utf8Error;
 
 use serde::Deserialize;
 use serde::de::{
@@ -50,12 +51,15 @@ pub struct Bookmark {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventError {
+    /// It is not UTF-8.
+    #[error("watch event is not UTF-8: {0}")]
+    Utf8(Utf8Error),
     /// It is not JSON.
     #[error("watch event is not JSON: {0}")]
-    Json(#[source] serde_json::Error),
+    Json(serde_json::Error),
     /// It ends in the middle of the JSON.
     #[error("watch event is cut off: {0}")]
-    Truncated(#[source] serde_json::Error),
+    Truncated(serde_json::Error),
     /// It is JSON, but has no `type` or no `object`.
     #[error("watch event has no {0:?}")]
     Missing(&'static str),
@@ -64,10 +68,19 @@ pub enum EventError {
     UnknownType(String),
     /// It is an event, but its object does not have the expected shape.
     #[error("object of watch event cannot be decoded: {0}")]
-    Object(#[source] serde_json::Error),
+    Object(serde_json::Error),
 }
 
 impl<K: DeserializeOwned> WatchEvent<K> {
+    /// Checks that the bytes are UTF-8 and decodes them as [`from_json`](Self::from_json) does.
+    ///
+    /// # Errors
+    ///
+    /// See [`EventError`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, EventError> {
+        Self::from_json(str::from_utf8(bytes).map_err(EventError::Utf8)?)
+    }
+
     /// Decodes an event from its JSON in one pass.
     ///
     /// # Errors

@@ -1,3 +1,29 @@
 //! How to reach an API server, and how to talk to it.
+//!
+//! Here live the transport ([`Client`], [`Connector`]), typed access to one kind of object ([`Api`]) and the decoders of
+//! streamed answers ([`ListStream`], [`WatchStream`], and [`decode`] without I/O). Nothing here remembers an object:
+//! caches are the store's and retries the reflector's business.
+//!
+//! Invariants:
+//! - The HTTP status is looked at before the body is decoded.
+//! - A list or a watch is never held whole: at most one object and one chunk of bytes are.
+//! - One object that cannot be decoded is handed over with its bytes, and the stream goes on.
 
 #![forbid(unsafe_code)]
+
+mod api;
+mod client;
+mod connect;
+pub mod decode;
+mod error;
+mod limits;
+mod params;
+mod stream;
+
+pub use api::Api;
+pub use client::{Client, ClientBuilder};
+pub use connect::{Connecting, Connection, Connector, TcpConnector};
+pub use decode::{Item, Undecodable};
+pub use error::{Error, TransportError};
+pub use params::{DeleteParams, ListParams, Propagation, VersionMatch, WatchParams};
+pub use stream::{ListStream, WatchStream};

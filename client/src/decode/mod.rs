@@ -1,0 +1,60 @@
+//! Decoders of streamed answers, without I/O: chunks of bytes go in, objects and events come out.
+//!
+//! A list is scanned for the elements of its `items` while the chunks arrive; each is decoded where it lies, or from a
+//! small buffer if a chunk ended inside it. A watch is split at its line ends in the same way. Where the chunks are cut
+//! makes no difference.
+
+mod list;
+mod scan;
+mod watch;
+
+use bytes::Bytes;
+use lariat_api::{Object, ObjectKey, ObjectMeta};
+use serde::Deserialize;
+
+pub use list::{ListDecoder, ListError};
+pub use scan::SyntaxError;
+pub use watch::{WatchDecoder, WatchError};
+
+/// An element of a list.
+#[derive(Debug)]
+pub enum Item<K> {
+    /// An object of the expected type.
+    Object(K),
+    /// One that could not be decoded as such.
+    Undecodable(Undecodable),
+}
+
+/// An object that does not have the expected shape.
+#[derive(Debug, thiserror::Error)]
+#[error("object {} cannot be decoded: {error}", self.label())]
+pub struct Undecodable {
+    /// The object as the server sent it.
+    pub raw: Bytes,
+    /// What was wrong with it.
+    pub error: serde_json::Error,
+}
+
+impl Undecodable {
+    /// The object's key, if at least its metadata can be read.
+    pub fn key(&self) -> Option<ObjectKey> {
+        #[derive(Deserialize)]
+        struct Partial {
+            metadata: ObjectMeta,
+        }
+
+        impl Object for Partial {
+            type Meta = ObjectMeta;
+
+            fn meta(&self) -> &ObjectMeta {
+                &self.metadata
+            }
+        }
+
+        serde_json::from_slice::<Partial>(&self.raw).ok()?.key().ok()
+    }
+
+    fn label(&self) -> String {
+        self.key().map_or_else(|| "without readable metadata".to_owned(), |key| key.to_string())
+    }
+}

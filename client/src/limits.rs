@@ -1,0 +1,19 @@
+//! Every bound of this crate, with its reason.
+
+use std::time::Duration;
+
+/// The largest object in a list or a watch, in bytes. A server refuses objects beyond 1.5 MiB or so; ten times that
+/// leaves room for `managedFields` and for servers with a larger limit, and stops a peer that never ends a line.
+pub(crate) const MAX_OBJECT: usize = 16 << 20;
+
+/// The largest list without its items, in bytes: kind, version and a continue token, which is under 1 KiB.
+pub(crate) const MAX_LIST_ENVELOPE: usize = 64 << 10;
+
+/// How much of an error's body is read, in bytes. Statuses are small; what follows is a proxy's page.
+pub(crate) const MAX_ERROR_BODY: usize = 64 << 10;
+
+/// How long a connection may take to be made, as in client-go.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The interval of TCP keep-alive probes, as in client-go.
+pub(crate) const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
