@@ -4,3 +4,6 @@
 //! nothing of any particular kind of object.
 
 #![forbid(unsafe_code)]
+
+pub mod fields;
+pub mod labels;
