@@ -49,7 +49,7 @@ fn label_selector_object_vectors() {
                 Ok(map) => answer["asMap"] = json!(map),
                 // Only the fact of an error is compared, not its text.
                 Err(_) => {
-                    answer["asMapError"] = case.want.get("asMapError").cloned().unwrap_or(json!("an error"))
+                    answer["asMapError"] = case.want.get("asMapError").cloned().unwrap_or(json!("an error"));
                 }
             }
             answer

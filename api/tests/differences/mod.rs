@@ -2,4 +2,4 @@
 
 use lariat_fixtures::vectors::Difference;
 
-pub const DIFFERENCES: &[Difference] = &[];
+pub(crate) const DIFFERENCES: &[Difference] = &[];
