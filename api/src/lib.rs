@@ -1,8 +1,8 @@
 //! The Kubernetes object model.
 //!
 //! Here lives what an API object is made of and what can be said about it without I/O: its [`Kind`], [`ObjectMeta`],
-//! [`ObjectKey`] and [`ResourceVersion`], the [`Status`] that a server answers with, [`WatchEvent`]s, and the sources of
-//! time and randomness that everything above is given ([`Clock`], [`Randomness`]).
+//! [`ObjectKey`] and [`ResourceVersion`], selectors ([`labels`], [`fields`]), the [`Status`] that a server answers with,
+//! [`WatchEvent`]s, and the sources of time and randomness that everything above is given ([`Clock`], [`Randomness`]).
 //!
 //! No transport, no cache, and no particular kind of object: those are the crates above.
 //!
@@ -14,8 +14,10 @@
 
 mod clock;
 mod dynamic;
+pub mod fields;
 mod key;
 mod kind;
+pub mod labels;
 mod meta;
 mod object;
 mod random;

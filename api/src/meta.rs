@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::Metadata;
+use crate::labels::Labels;
 
 /// An object's `metadata`.
 ///
@@ -135,6 +136,12 @@ impl<'de> Deserialize<'de> for ManagedFields {
 
 // === impl ObjectMeta ===
 
+impl Labels for ObjectMeta {
+    fn label(&self, key: &str) -> Option<&str> {
+        self.labels.get(key).map(String::as_str)
+    }
+}
+
 impl Metadata for ObjectMeta {
     fn name(&self) -> &str {
         &self.name
@@ -158,10 +165,6 @@ impl Metadata for ObjectMeta {
 
     fn is_being_deleted(&self) -> bool {
         self.deletion_timestamp.is_some()
-    }
-
-    fn label(&self, key: &str) -> Option<&str> {
-        self.labels.get(key).map(String::as_str)
     }
 
     fn annotation(&self, key: &str) -> Option<&str> {

@@ -1,10 +1,11 @@
+use crate::labels::Labels;
 use crate::{KeyError, Kind, ObjectKey};
 
 /// What everything above this crate reads from an object's metadata.
 ///
 /// [`ObjectMeta`](crate::ObjectMeta) implements it; types from elsewhere bring their own metadata and implement it for
-/// that. Absent strings are `""`.
-pub trait Metadata {
+/// that. Absent strings are `""`. Its [`Labels`] are what selectors match: `selector.matches(object.meta())`.
+pub trait Metadata: Labels {
     /// `metadata.name`.
     fn name(&self) -> &str;
 
@@ -22,9 +23,6 @@ pub trait Metadata {
 
     /// Whether deletion was asked for and finalizers or grace hold the object.
     fn is_being_deleted(&self) -> bool;
-
-    /// The value of a label.
-    fn label(&self, key: &str) -> Option<&str>;
 
     /// The value of an annotation.
     fn annotation(&self, key: &str) -> Option<&str>;
