@@ -1,0 +1,171 @@
+//! Requests, and answers that are not what was asked for.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // a test fails by panicking
+
+use std::time::Duration;
+
+use lariat_api::{DynamicObject, Kind, Object, ObjectKey, WatchEvent};
+use lariat_client::decode::{ListError, WatchError};
+use lariat_client::{
+    Api, Client, DeleteParams, Error, Item, ListParams, Propagation, TcpConnector, WatchParams,
+};
+use lariat_fixtures::{ScriptedServer, Step};
+use serde_json::json;
+
+const WIDGETS: Kind = Kind::namespaced("example.dev", "v1", "Widget", "widgets");
+
+fn api(steps: impl IntoIterator<Item = Step>) -> (ScriptedServer, Api<DynamicObject>) {
+    let server = ScriptedServer::new(steps);
+    let api = Api::of_kind(server.client().unwrap(), WIDGETS, "n");
+    (server, api)
+}
+
+fn widget(name: &str) -> DynamicObject {
+    serde_json::from_value(json!({"metadata": {"name": name, "namespace": "n"}, "spec": {"x": 1}})).unwrap()
+}
+
+fn echo(status: u16) -> Step {
+    Step::json(status, serde_json::to_string(&widget("a")).unwrap())
+}
+
+#[tokio::test]
+async fn each_verb_has_its_method_path_and_body() {
+    let (server, api) = api([
+        echo(200),
+        echo(201),
+        echo(200),
+        echo(200),
+        echo(200),
+        Step::json(200, r#"{"kind":"Status","status":"Success"}"#),
+    ]);
+    let key = ObjectKey::new("n", "a");
+    assert_eq!(api.get(&key).await.unwrap(), widget("a"));
+    api.create(&widget("a")).await.unwrap();
+    api.update(&widget("a")).await.unwrap();
+    api.update_status(&widget("a")).await.unwrap();
+    api.update_subresource("scale", &widget("a")).await.unwrap();
+    let params =
+        DeleteParams { propagation: Some(Propagation::Foreground), uid: "u".into(), ..Default::default() };
+    api.delete(&key, &params).await.unwrap();
+
+    let seen = server.seen();
+    let requests: Vec<String> = seen.iter().map(|seen| format!("{} {}", seen.method, seen.target)).collect();
+    let base = "/apis/example.dev/v1/namespaces/n/widgets";
+    assert_eq!(
+        requests,
+        [
+            format!("GET {base}/a"),
+            format!("POST {base}"),
+            format!("PUT {base}/a"),
+            format!("PUT {base}/a/status"),
+            format!("PUT {base}/a/scale"),
+            format!("DELETE {base}/a"),
+        ]
+    );
+    assert_eq!(seen[2].body, serde_json::to_value(widget("a")).unwrap());
+    assert_eq!(seen[5].body["propagationPolicy"], "Foreground");
+    assert_eq!(seen[5].body["preconditions"], json!({"uid": "u"}));
+}
+
+#[tokio::test]
+async fn the_status_is_looked_at_before_the_body() {
+    let forbidden = r#"{"kind":"Status","status":"Failure","reason":"Forbidden","message":"no","code":403}"#;
+    let (_, api) = api([
+        Step::json(403, forbidden),
+        Step::json(403, forbidden),
+        Step::json(409, r#"{"kind":"Status","reason":"Conflict","code":409}"#),
+        Step::json(410, r#"{"kind":"Status","reason":"Expired","code":410}"#),
+        Step::json(502, "<html>bad gateway</html>"),
+        Step::json(503, "").abort(),
+    ]);
+    let status = |error: Error| error.status().expect("a status").clone();
+    assert!(status(api.list(&ListParams::default()).await.unwrap_err()).is_forbidden());
+    assert!(status(api.watch(&WatchParams::default()).await.unwrap_err()).is_forbidden());
+    assert!(api.update(&widget("a")).await.unwrap_err().is_conflict());
+    assert!(api.list(&ListParams::default()).await.unwrap_err().is_gone());
+    assert_eq!(
+        api.get(&ObjectKey::new("n", "a")).await.unwrap_err().to_string(),
+        "GET /apis/example.dev/v1/namespaces/n/widgets/a: <html>bad gateway</html> (HTTP 502, no reason given)"
+    );
+    assert!(status(api.list(&ListParams::default()).await.unwrap_err()).is_service_unavailable());
+}
+
+#[tokio::test]
+async fn a_list_that_breaks_off_is_a_typed_error() {
+    let body = r#"{"items":[{"metadata":{"name":"a"}},{"meta"#;
+    let length = body.len() as u64;
+    let (_, api) =
+        api([Step::json(200, body), Step::json(200, body).abort(), Step::json(200, "not JSON at all")]);
+    let mut cut_off = api.list(&ListParams::default()).await.unwrap();
+    assert!(matches!(cut_off.next().await, Ok(Some(Item::Object(object))) if object.name() == "a"));
+    assert!(
+        matches!(cut_off.next().await, Err(Error::List { cause: ListError::Truncated(at), .. }) if at == length)
+    );
+    assert!(matches!(cut_off.next().await, Ok(None)), "the list is over");
+    assert_eq!(cut_off.meta(), None, "nobody may take it for complete");
+
+    let mut broken = api.list(&ListParams::default()).await.unwrap();
+    broken.next().await.unwrap();
+    assert!(matches!(broken.next().await, Err(Error::Transport { .. })));
+
+    let mut nonsense = api.list(&ListParams::default()).await.unwrap();
+    assert!(matches!(nonsense.next().await, Err(Error::List { cause: ListError::Syntax(_), .. })));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_object_is_a_typed_error() {
+    let (_, api) =
+        api([Step::json(200, "not JSON"), Step::json(200, r#"{"metadata":"#), Step::drop_connection()]);
+    let key = ObjectKey::new("n", "a");
+    assert!(matches!(api.get(&key).await, Err(Error::Decode { .. })));
+    assert!(matches!(api.get(&key).await, Err(Error::Decode { .. })));
+    assert!(matches!(api.get(&key).await, Err(Error::Transport { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_hands_over_events_as_they_come() {
+    let added = |name: &str| json!({"type": "ADDED", "object": widget(name)});
+    let later = format!("{}\n", added("b"));
+    let (server, api) =
+        api([Step::watch(&[added("a")]).then(Duration::from_secs(60), later).then(Duration::ZERO, "junk\n")]);
+    let params = WatchParams { resource_version: "5".into(), bookmarks: true, ..Default::default() };
+    let mut watch = api.watch(&params).await.unwrap();
+    assert!(matches!(watch.next().await, Ok(Some(WatchEvent::Added(object))) if object.name() == "a"));
+    let waiting = tokio::time::timeout(Duration::from_secs(59), watch.next()).await;
+    assert!(waiting.is_err(), "the second event has not come yet");
+    // The call that was dropped has lost nothing.
+    assert!(matches!(watch.next().await, Ok(Some(WatchEvent::Added(object))) if object.name() == "b"));
+    assert!(matches!(watch.next().await, Err(Error::Watch { cause: WatchError::Event { .. }, .. })));
+    assert!(matches!(watch.next().await, Ok(None)));
+    assert!(
+        server.seen()[0].target.ends_with("/widgets?watch=true&resourceVersion=5&allowWatchBookmarks=true")
+    );
+}
+
+#[tokio::test]
+async fn names_that_would_change_the_path_are_refused() {
+    let (server, api) = api([]);
+    for name in ["", ".", "..", "a/b", "a%2fb", "a?b", "a#b", "a b", "ü"] {
+        let error = api.get(&ObjectKey::explicit(format!("n/{name}"))).await.unwrap_err();
+        assert!(matches!(error, Error::Path { what: "name", .. }), "{name:?}: {error}");
+    }
+    assert!(matches!(
+        api.get(&ObjectKey::explicit("../a")).await.unwrap_err(),
+        Error::Path { what: "namespace", .. }
+    ));
+    assert!(server.seen().is_empty());
+}
+
+#[tokio::test]
+async fn nobody_listening_is_told_from_other_failures() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let client = Client::builder(format!("http://{address}").parse().unwrap());
+    let client = client.connector(TcpConnector::new()).build().unwrap();
+    let error =
+        Api::<DynamicObject>::of_kind(client, WIDGETS, "").list(&ListParams::default()).await.unwrap_err();
+    assert!(error.is_connection_refused(), "{error}");
+    let text = error.to_string();
+    assert!(text.starts_with("GET /apis/example.dev/v1/widgets: ") && text.contains("refused"), "{text}");
+}
