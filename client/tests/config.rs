@@ -328,7 +328,7 @@ async fn nothing_secret_is_sent_without_tls_and_somebody_is_told() {
 fn no_secret_shows_in_debug() {
     let user = "token: s3cr3t, client-certificate-data: czNjcjN0, client-key-data: czNjcjN0, \
                 exec: {apiVersion: v, command: c, interactiveMode: Never, args: [s3cr3t], \
-                env: [{name: N, value: s3cr3t}]}";
+                env: [{name: NAME, value: s3cr3t}]}";
     let cluster = format!("{HTTPS}, proxy-url: 'http://me:s3cr3t@proxy'");
     let provider = "auth-provider: {name: oidc, config: {id-token: s3cr3t}}, password: s3cr3t";
     for user in [user, provider] {
@@ -382,7 +382,7 @@ fn errors_name_the_file_and_the_entry() {
     check(HTTPS, "username: u, token: t", &[bob, "keep one"]);
     check(HTTPS, "client-certificate-data: Q1JU", &[bob, "client-key"]);
     check(HTTPS, "client-certificate: no.crt, client-key-data: Q1JU", &[bob, "<dir>/no.crt"]);
-    check(HTTPS, "tokenFile: no", &[bob, "<dir>/no"]);
+    check(HTTPS, "tokenFile: gone", &[bob, "<dir>/gone"]);
     check(HTTPS, "as-groups: [g]", &[bob, "`as`"]);
     check(HTTPS, "exec: {command: c, apiVersion: v}", &[bob, "interactiveMode"]);
     check(&format!("{HTTPS}, certificate-authority: no.crt"), "", &[k, "<dir>/no.crt"]);
