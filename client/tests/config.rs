@@ -134,8 +134,10 @@ fn relative_paths_start_at_the_file_that_holds_them() {
 
 #[test]
 fn overrides_win_and_empty_ones_do_not() {
-    let folder =
-        Folder::with(&[("config", &kubeconfig(&format!("{HTTPS}, tls-server-name: sn"), "token: t"))]);
+    let folder = Folder::with(&[(
+        "config",
+        &kubeconfig(&format!("{HTTPS}, tls-server-name: sn, certificate-authority-data: Q0E="), "token: t"),
+    )]);
     let overrides = Overrides {
         context: Some(String::new()),
         namespace: Some("games".into()),
@@ -148,8 +150,14 @@ fn overrides_win_and_empty_ones_do_not() {
     assert_eq!(config.server(), "https://b.example/");
     assert_eq!(config.default_namespace(), "games");
     assert_eq!(config.credentials().bearer_token().unwrap().expose(), "flag");
-    assert!(config.tls().insecure_skip_tls_verify);
+    assert!(config.tls().insecure_skip_tls_verify && config.tls().certificate_authority.is_none());
     assert_eq!(config.tls().server_name, None, "the name belongs to the server that was overridden");
+}
+
+#[test]
+fn a_field_that_comes_twice_has_its_last_value() {
+    let folder = Folder::with(&[("config", &kubeconfig(HTTPS, "username: a, username: b"))]);
+    assert_eq!(folder.load("config").unwrap().credentials().basic().unwrap().username, "b");
 }
 
 // === in a pod ===

@@ -50,7 +50,7 @@ fn load(case: &Case, folder: &Path) -> Result<Config, ConfigError> {
 }
 
 /// What was recorded, without `namespaceOverridden` and `apiPath`, which follow from the input alone, with null for an
-/// empty list of arguments, and with the host as a URL in one form.
+/// empty list of arguments, and with the host as a URL in one form without query.
 fn comparable(want: &Value) -> Value {
     let mut want = want.clone();
     let Some(fields) = want.as_object_mut() else { return want };
@@ -71,6 +71,7 @@ fn comparable(want: &Value) -> Value {
     }
     let host = fields["host"].as_str().unwrap_or_default();
     let host = if host.contains("://") { host.to_owned() } else { format!("http://{host}") };
+    let host = host.split(['?', '#']).next().unwrap_or_default();
     fields["host"] = json!(host.parse::<http::Uri>().unwrap().to_string());
     want
 }
