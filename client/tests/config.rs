@@ -134,10 +134,8 @@ fn relative_paths_start_at_the_file_that_holds_them() {
 
 #[test]
 fn overrides_win_and_empty_ones_do_not() {
-    let folder = Folder::with(&[(
-        "config",
-        &kubeconfig(&format!("{HTTPS}, tls-server-name: sn, certificate-authority-data: Q0E="), "token: t"),
-    )]);
+    let folder =
+        Folder::with(&[("config", &kubeconfig(&format!("{HTTPS}, tls-server-name: sn"), "token: t"))]);
     let overrides = Overrides {
         context: Some(String::new()),
         namespace: Some("games".into()),
@@ -150,8 +148,19 @@ fn overrides_win_and_empty_ones_do_not() {
     assert_eq!(config.server(), "https://b.example/");
     assert_eq!(config.default_namespace(), "games");
     assert_eq!(config.credentials().bearer_token().unwrap().expose(), "flag");
-    assert!(config.tls().insecure_skip_tls_verify && config.tls().certificate_authority.is_none());
+    assert!(config.tls().insecure_skip_tls_verify);
     assert_eq!(config.tls().server_name, None, "the name belongs to the server that was overridden");
+}
+
+#[test]
+fn the_insecure_override_drops_the_authority_in_either_form() {
+    for authority in ["certificate-authority: ca.crt", "certificate-authority-data: Q0E="] {
+        let text = kubeconfig(&format!("{HTTPS}, {authority}"), "token: t");
+        let folder = Folder::with(&[("config", &text), ("ca.crt", "CA")]);
+        let overrides = Overrides { insecure: true, ..Overrides::default() };
+        let config = Config::from_kubeconfig_file(folder.path("config"), &overrides).unwrap();
+        config.tls_client_config().unwrap();
+    }
 }
 
 #[test]
