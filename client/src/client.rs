@@ -6,12 +6,13 @@ use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderValue, Method, Request, Response, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use lariat_api::Status;
 use serde::de::DeserializeOwned;
 
+use crate::config::Config;
 use crate::connect::{Connector, ConnectorService, TcpConnector};
 use crate::error::{Error, TransportError};
 use crate::limits::MAX_ERROR_BODY;
@@ -23,10 +24,10 @@ use crate::limits::MAX_ERROR_BODY;
 /// ```no_run
 /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
 /// use lariat_api::{DynamicObject, Kind};
-/// use lariat_client::{Api, Client, ListParams};
+/// use lariat_client::{Api, Client, Config, ListParams};
 ///
 /// const NODE: Kind = Kind::cluster("", "v1", "Node", "nodes");
-/// let client = Client::builder("http://127.0.0.1:8001".parse()?).build()?;
+/// let client = Client::new(Config::infer()?)?;
 /// let nodes = Api::<DynamicObject>::of_kind(client, NODE, "");
 /// let mut list = nodes.list(&ListParams::default()).await?;
 /// while let Some(item) = list.next().await? {
@@ -40,17 +41,18 @@ pub struct Client(Arc<Inner>);
 
 struct Inner {
     http: HttpClient<HttpsConnector<ConnectorService>, Full<Bytes>>,
-    server: Uri,
+    config: Config,
     user_agent: HeaderValue,
 }
 
 /// Makes a [`Client`].
 pub struct ClientBuilder {
-    server: Uri,
+    config: Config,
     connector: Arc<dyn Connector>,
-    tls: Option<rustls::ClientConfig>,
     user_agent: HeaderValue,
 }
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// An answer that was successful, with its body yet to be read.
 #[derive(Debug)]
@@ -61,14 +63,29 @@ pub(crate) struct Answer {
 }
 
 impl Client {
-    /// Begins a client of the server at an `http` or `https` address. A path in it goes before every request's.
-    pub fn builder(server: Uri) -> ClientBuilder {
+    /// A client of the server that `config` tells of, over TCP.
+    ///
+    /// Nothing is connected before the first request, which must be made on a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// If the configuration asks for what is not supported, or TLS cannot be set up.
+    pub fn new(config: Config) -> Result<Self, Error> {
+        Self::builder(config).build()
+    }
+
+    /// Begins a client of the server that `config` tells of.
+    pub fn builder(config: Config) -> ClientBuilder {
         ClientBuilder {
-            server,
+            config,
             connector: Arc::new(TcpConnector::new()),
-            tls: None,
             user_agent: HeaderValue::from_static(concat!("lariat/", env!("CARGO_PKG_VERSION"))),
         }
+    }
+
+    /// The configuration that the client was made from.
+    pub fn config(&self) -> &Config {
+        &self.0.config
     }
 
     /// Sends a request and looks at the status of the answer.
@@ -94,29 +111,33 @@ impl Client {
         target: &str,
         body: Bytes,
     ) -> Result<Response<Incoming>, TransportError> {
-        let base = self.0.server.path().trim_end_matches('/');
+        let Inner { http, config, user_agent } = &*self.0;
+        let server = config.server();
+        let base = server.path().trim_end_matches('/');
         let uri = Uri::builder()
-            .scheme(self.0.server.scheme_str().unwrap_or("http"))
-            .authority(self.0.server.authority().map_or("", |authority| authority.as_str()))
+            .scheme(server.scheme_str().unwrap_or("http"))
+            .authority(server.authority().map_or("", |authority| authority.as_str()))
             .path_and_query(format!("{base}{target}"))
             .build()
             .map_err(TransportError::new)?;
-        let mut request = Request::builder()
-            .method(method)
-            .uri(uri)
-            .header(ACCEPT, "application/json")
-            .header(USER_AGENT, &self.0.user_agent);
-        if !body.is_empty() {
-            request = request.header(CONTENT_TYPE, "application/json");
+        let has_body = !body.is_empty();
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method.clone();
+        *request.uri_mut() = uri;
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, JSON);
+        headers.insert(USER_AGENT, user_agent.clone());
+        if has_body {
+            headers.insert(CONTENT_TYPE, JSON);
         }
-        let request = request.body(Full::new(body)).map_err(TransportError::new)?;
-        self.0.http.request(request).await.map_err(TransportError::new)
+        config.authorize(headers).await.map_err(TransportError::new)?;
+        http.request(request).await.map_err(TransportError::new)
     }
 }
 
 impl Debug for Client {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("server", &self.0.server).finish_non_exhaustive()
+        f.debug_struct("Client").field("server", self.0.config.server()).finish_non_exhaustive()
     }
 }
 
@@ -129,38 +150,51 @@ impl ClientBuilder {
         self
     }
 
-    /// Speaks TLS with an `https` server in this way. Without it, no server's certificate is trusted.
-    pub fn tls(mut self, tls: rustls::ClientConfig) -> Self {
-        self.tls = Some(tls);
-        self
-    }
-
-    /// The client. Nothing is connected before the first request, which must be made on a tokio runtime.
+    /// Calls itself `user_agent` in requests; `lariat/` and the version if nothing is given.
     ///
     /// # Errors
     ///
-    /// If TLS cannot be set up.
+    /// If a header cannot carry it.
+    pub fn user_agent(mut self, user_agent: &str) -> Result<Self, http::header::InvalidHeaderValue> {
+        self.user_agent = HeaderValue::from_str(user_agent)?;
+        Ok(self)
+    }
+
+    /// The client. Reads the certificates that the configuration names, and blocks while it does.
+    ///
+    /// # Errors
+    ///
+    /// If the configuration asks for what is not supported, or TLS cannot be set up.
     pub fn build(self) -> Result<Client, Error> {
-        let tls = self.tls.map_or_else(no_trust, Ok).map_err(Error::Tls)?;
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(ConnectorService(self.connector));
+        let Self { config, connector, user_agent } = self;
+        config.check_supported()?;
+        let tls =
+            if config.is_tls() { config.tls_client_config()? } else { no_trust().map_err(Error::Tls)? };
+        let mut https = HttpsConnectorBuilder::new().with_tls_config(without_alpn(tls)).https_or_http();
+        if config.is_tls() {
+            https = https.with_server_name_resolver(FixedServerNameResolver::new(config.server_name()?));
+        }
         let http = HttpClient::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .timer(TokioTimer::new())
-            .build(connector);
-        Ok(Client(Arc::new(Inner { http, server: self.server, user_agent: self.user_agent })))
+            .build(https.enable_http1().wrap_connector(ConnectorService(connector)));
+        Ok(Client(Arc::new(Inner { http, config, user_agent })))
     }
 }
 
 impl Debug for ClientBuilder {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientBuilder").field("server", &self.server).finish_non_exhaustive()
+        f.debug_struct("ClientBuilder").field("server", self.config.server()).finish_non_exhaustive()
     }
 }
 
+/// The connector offers the protocols that it can speak, and insists on being the one to do so.
+fn without_alpn(mut tls: rustls::ClientConfig) -> rustls::ClientConfig {
+    tls.alpn_protocols.clear();
+    tls
+}
+
+/// For a server that is reached without TLS, where it is never used.
 fn no_trust() -> Result<rustls::ClientConfig, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;

@@ -3,6 +3,7 @@ use std::io;
 
 use lariat_api::Status;
 
+use crate::config::ConfigError;
 use crate::decode::{ListError, WatchError};
 
 /// Why a request failed.
@@ -21,6 +22,9 @@ pub enum Error {
         /// The value.
         value: String,
     },
+    /// The configuration cannot be used.
+    #[error("{0}")]
+    Config(ConfigError),
     /// TLS cannot be set up.
     #[error("TLS cannot be set up: {0}")]
     Tls(rustls::Error),
@@ -79,6 +83,12 @@ pub enum Error {
 #[derive(Debug, thiserror::Error)]
 #[error("{}", chain(&*self.0))]
 pub struct TransportError(pub(crate) Box<dyn StdError + Send + Sync>);
+
+impl From<ConfigError> for Error {
+    fn from(error: ConfigError) -> Self {
+        Self::Config(error)
+    }
+}
 
 impl Error {
     /// What the server said, if it answered.

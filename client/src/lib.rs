@@ -1,6 +1,6 @@
 //! How to reach an API server, and how to talk to it.
 //!
-//! Here live the transport ([`Client`], [`Connector`]), typed access to one kind of object ([`Api`]) and the decoders of
+//! Here live the configuration ([`config`]), the transport ([`Client`], [`Connector`]), typed access to one kind of object ([`Api`]) and the decoders of
 //! streamed answers ([`ListStream`], [`WatchStream`], and [`decode`] without I/O). Nothing here remembers an object:
 //! caches are the store's and retries the reflector's business.
 //!
@@ -13,6 +13,7 @@
 
 mod api;
 mod client;
+pub mod config;
 mod connect;
 pub mod decode;
 mod error;
@@ -22,6 +23,7 @@ mod stream;
 
 pub use api::Api;
 pub use client::{Client, ClientBuilder};
+pub use config::Config;
 pub use connect::{Connecting, Connection, Connector, TcpConnector};
 pub use decode::{Item, Undecodable};
 pub use error::{Error, TransportError};

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use lariat_api::{DynamicObject, Kind, Object, ObjectKey, WatchEvent};
 use lariat_client::decode::{ListError, WatchError};
-use lariat_client::{
-    Api, Client, DeleteParams, Error, Item, ListParams, Propagation, TcpConnector, WatchParams,
-};
+use lariat_client::{Api, Client, Config, DeleteParams, Error, Item, ListParams, Propagation, WatchParams};
 use lariat_fixtures::{ScriptedServer, Step};
 use serde_json::json;
 
@@ -161,8 +159,7 @@ async fn nobody_listening_is_told_from_other_failures() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let client = Client::builder(format!("http://{address}").parse().unwrap());
-    let client = client.connector(TcpConnector::new()).build().unwrap();
+    let client = Client::new(Config::new(format!("http://{address}").parse().unwrap()).unwrap()).unwrap();
     let error =
         Api::<DynamicObject>::of_kind(client, WIDGETS, "").list(&ListParams::default()).await.unwrap_err();
     assert!(error.is_connection_refused(), "{error}");

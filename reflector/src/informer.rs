@@ -24,7 +24,7 @@ use crate::reflector::{Reflector, SyncVersion};
 ///
 /// ```
 /// use lariat_api::{DynamicObject, Kind, ObjectKey};
-/// use lariat_client::{Api, Client};
+/// use lariat_client::Api;
 /// use lariat_fixtures::{Pace, Recording, ReplayServer, recording_path};
 /// use lariat_reflector::{HandlerFns, Informer};
 ///
@@ -32,10 +32,10 @@ use crate::reflector::{Reflector, SyncVersion};
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let recording = Recording::open(recording_path("agones-buffer-autoscale"))?;
 /// # let server = ReplayServer::new(recording, Pace::Unpaced);
-/// # let client = Client::builder(ReplayServer::address()).connector(server).build()?;
+/// # let client = server.client()?;
 /// let nodes = Kind::cluster("", "v1", "Node", "nodes");
 /// let informer = Informer::<DynamicObject>::builder(Api::of_kind(client, nodes, "")).build();
-/// informer.add_handler(HandlerFns::new().on_add(|node, _| println!("{:?}", node.metadata.name)))?;
+/// informer.add_handler(HandlerFns::<DynamicObject>::new().on_add(|node, _| println!("{:?}", node.metadata.name)))?;
 ///
 /// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
 /// let running = tokio::spawn({
