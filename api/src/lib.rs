@@ -15,6 +15,7 @@
 mod clock;
 mod dynamic;
 pub mod fields;
+mod int_or_string;
 mod key;
 mod kind;
 pub mod labels;
@@ -23,10 +24,12 @@ mod object;
 mod random;
 mod resource_version;
 mod status;
+mod type_meta;
 mod watch;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use dynamic::DynamicObject;
+pub use int_or_string::{IntOrString, NotAPercentage};
 pub use key::{KeyError, ObjectKey};
 pub use kind::Kind;
 pub use meta::{ListMeta, ManagedFields, ObjectMeta, OwnerReference};
@@ -34,4 +37,5 @@ pub use object::{Metadata, Object, Resource};
 pub use random::Randomness;
 pub use resource_version::{InvalidResourceVersion, ResourceVersion};
 pub use status::{Reason, Status, StatusCause, StatusDetails};
+pub use type_meta::TypeMeta;
 pub use watch::{Bookmark, EventError, WatchEvent};

@@ -1,9 +1,9 @@
-//! Keys and resource versions against what client-go and apimachinery answered (ST-1, ST-8).
+//! Keys, resource versions and percentages against what client-go and apimachinery answered (ST-1, ST-8).
 
 mod differences;
 
 use differences::DIFFERENCES;
-use lariat_api::{KeyError, ObjectKey, ObjectMeta, ResourceVersion};
+use lariat_api::{IntOrString, KeyError, ObjectKey, ObjectMeta, ResourceVersion};
 use lariat_fixtures::vectors;
 use serde_json::{Value, json};
 
@@ -51,5 +51,15 @@ fn vectors_resource_version_compare() {
             assert_eq!(a.cmp(&b), order, "the two ways to compare agree");
         }
         case.expect(order.map(|order| json!(order as i8)))
+    });
+}
+
+#[test]
+fn vectors_intstr_scaled() {
+    vectors::run("client-go/intstr-scaled", DIFFERENCES, |case| {
+        let value: IntOrString = serde_json::from_value(case.input["value"].clone()).unwrap();
+        let total = case.input["total"].as_i64().unwrap_or_default();
+        let round_up = case.input["roundUp"].as_bool().unwrap_or_default();
+        case.expect(value.scaled(total, round_up).map(|scaled| json!(scaled)))
     });
 }
