@@ -14,8 +14,7 @@ use crate::sync::Arc;
 
 /// Decides how long an item has to wait before it is tried again.
 ///
-/// The queue calls [`when`](Self::when) while it is locked, so an implementation must not call the queue, and should
-/// be quick.
+/// The queue calls it while it is locked, so an implementation must not call the queue, and should be quick.
 ///
 /// # Example
 ///

@@ -189,7 +189,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
     /// assert_eq!(queue.num_requeues(&"flaky"), 0);
     /// ```
     pub fn forget(&self, item: &T) {
-        self.shared.limiter.forget(item);
+        self.shared.forget(item);
     }
 
     /// How many failures an item has been charged with since it was last forgotten.

@@ -68,6 +68,17 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         });
     }
 
+    pub(crate) fn forget(&self, item: &T) {
+        // Then nobody asks whether a pending delay was charged for, and the lock can be spared.
+        if self.charge_duplicates {
+            return self.limiter.forget(item);
+        }
+        self.operate(|state, _| {
+            state.discharge(item);
+            self.limiter.forget(item);
+        });
+    }
+
     pub(crate) fn shut_down(&self) {
         let now = Instant::now();
         let mut session = self.session();

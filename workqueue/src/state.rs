@@ -122,6 +122,13 @@ impl<T: Hash + Eq + Clone> State<T> {
         self.entries.get(item).is_some_and(|entry| entry.charged)
     }
 
+    /// The rate limiter forgets what it charged, so the next failure is the first one and no duplicate.
+    pub(crate) fn discharge(&mut self, item: &T) {
+        if let Some(entry) = self.entries.get_mut(item) {
+            entry.charged = false;
+        }
+    }
+
     /// Hands out the next item.
     pub(crate) fn take(&mut self, now: Instant) -> Option<T> {
         self.promote(now);
