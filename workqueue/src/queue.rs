@@ -227,12 +227,13 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
 
     /// Waits for the next item. `None` means that the queue is shutting down and empty.
     ///
-    /// Items come in the order in which they were queued, and those who wait are served in the order in which they
-    /// came. Nothing else needs to run for a delayed item to be handed out.
+    /// Items come in the order in which they were queued, and those who wait are woken in the order in which they came.
+    /// Nothing else needs to run for a delayed item to be handed out.
     ///
     /// # Cancel safety
     ///
-    /// Cancel safe: a call that is dropped has taken no item, and a wake-up that it had received goes to another.
+    /// Cancel safe: a call that is dropped has taken no item, and a wake-up that it had received goes to another. A call
+    /// that is kept but not polled may keep an item waiting that another could have.
     ///
     /// # Panics
     ///
@@ -385,18 +386,34 @@ impl<T: Hash + Eq + Clone> fmt::Debug for Queue<T> {
 
 impl<T: Hash + Eq + Clone + Send + 'static> QueueBuilder<T> {
     /// Names the queue in log lines. Default: no name.
+    ///
+    /// ```
+    /// let queue = lariat_workqueue::Queue::<u32>::builder().name("fleets").build();
+    /// ```
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into().into_boxed_str());
         self
     }
 
     /// What decides on the delays of [`Queue::add_rate_limited`]. Default: [`default_controller_rate_limiter`].
+    ///
+    /// ```
+    /// use lariat_workqueue::{Bucket, Queue};
+    ///
+    /// let queue = Queue::<u32>::builder().rate_limiter(Bucket::new(10.0, 100)).build();
+    /// ```
     pub fn rate_limiter(mut self, limiter: impl RateLimiter<T> + 'static) -> Self {
         self.limiter = Some(Box::new(limiter));
         self
     }
 
     /// What [`Queue::add`] does to a pending delay of the same item. Default: [`PendingDelay::Consume`].
+    ///
+    /// ```
+    /// use lariat_workqueue::{PendingDelay, Queue};
+    ///
+    /// let queue = Queue::<u32>::builder().pending_delay(PendingDelay::Keep).build();
+    /// ```
     pub fn pending_delay(mut self, policy: PendingDelay) -> Self {
         self.pending_delay = policy;
         self
@@ -404,12 +421,24 @@ impl<T: Hash + Eq + Clone + Send + 'static> QueueBuilder<T> {
 
     /// Whether [`Queue::add_rate_limited`] charges an item for which it has a delay pending already. Default: `false`;
     /// client-go's way is `true`.
+    ///
+    /// ```
+    /// # use lariat_workqueue::Queue;
+    /// let queue = Queue::builder().charge_duplicates(true).build();
+    /// queue.add_rate_limited("flaky");
+    /// queue.add_rate_limited("flaky");
+    /// assert_eq!(queue.num_requeues(&"flaky"), 2);
+    /// ```
     pub fn charge_duplicates(mut self, charge: bool) -> Self {
         self.charge_duplicates = charge;
         self
     }
 
     /// The queue.
+    ///
+    /// ```
+    /// let queue = lariat_workqueue::Queue::<u32>::builder().build();
+    /// ```
     pub fn build(self) -> Queue<T> {
         let limiter = self.limiter.unwrap_or_else(|| Box::new(default_controller_rate_limiter()));
         let state = State::new(self.pending_delay);

@@ -158,13 +158,14 @@ impl<'a, T: Hash + Eq + Clone> Getter<'a, T> {
     pub(crate) fn attempt(&mut self, waker: &Waker) -> Attempt<Option<T>> {
         let now = Instant::now();
         let mut session = self.shared.session();
-        let Inner { state, waiters, .. } = &mut *session.inner;
+        let Session { inner, wakes } = &mut session;
+        let Inner { state, waiters, .. } = &mut **inner;
         let item = state.take(now);
         if item.is_none() && !state.is_shutting_down() {
-            return Attempt::Wait(waiters.wait(&mut self.id, waker, state.deadline()));
+            return Attempt::Wait(waiters.wait(&mut self.id, waker, state.deadline(), wakes));
         }
         if let Some(id) = self.id.take() {
-            waiters.leave(id);
+            waiters.leave(id, wakes);
         }
         Attempt::Done(item)
     }
@@ -173,7 +174,8 @@ impl<'a, T: Hash + Eq + Clone> Getter<'a, T> {
 impl<T: Hash + Eq + Clone> Drop for Getter<'_, T> {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
-            self.shared.session().inner.waiters.leave(id);
+            let Session { inner, wakes } = &mut self.shared.session();
+            inner.waiters.leave(id, wakes);
         }
     }
 }
@@ -194,7 +196,8 @@ impl<'a, T: Hash + Eq + Clone> Drainer<'a, T> {
 
     pub(crate) fn attempt(&mut self, waker: &Waker) -> Attempt<()> {
         let mut session = self.shared.session();
-        let Inner { state, drains, .. } = &mut *session.inner;
+        let Session { inner, wakes } = &mut session;
+        let Inner { state, drains, .. } = &mut **inner;
         if state.is_idle() || drains.releases != self.began {
             return Attempt::Done(());
         }
@@ -202,7 +205,9 @@ impl<'a, T: Hash + Eq + Clone> Drainer<'a, T> {
             drains.next += 1;
             drains.next
         });
-        drains.waiting.insert(id, waker.clone());
+        if let Some(former) = drains.waiting.insert(id, waker.clone()) {
+            wakes.discard(former);
+        }
         Attempt::Wait(None)
     }
 }
@@ -210,7 +215,10 @@ impl<'a, T: Hash + Eq + Clone> Drainer<'a, T> {
 impl<T: Hash + Eq + Clone> Drop for Drainer<'_, T> {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
-            self.shared.session().inner.drains.waiting.remove(&id);
+            let Session { inner, wakes } = &mut self.shared.session();
+            if let Some(waker) = inner.drains.waiting.remove(&id) {
+                wakes.discard(waker);
+            }
         }
     }
 }

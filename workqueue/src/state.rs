@@ -249,3 +249,6 @@ impl Entry {
         !self.dirty && !self.processing && self.delay.is_none()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -35,12 +35,13 @@ struct Timer {
     until: Instant,
 }
 
-/// Wakers that are called when this is dropped, which must be after the lock was released. Nearly always there is at
-/// most one, which costs no allocation.
+/// Wakers that are called, and others that are dropped, when this is dropped: after the lock was released, since either
+/// may run code that takes the lock again. Nearly always there is at most one, which costs no allocation.
 #[derive(Debug, Default)]
 pub(crate) struct Wakes {
     first: Option<Waker>,
     more: Vec<Waker>,
+    discarded: Vec<Waker>,
 }
 
 impl Waiters {
@@ -50,6 +51,7 @@ impl Waiters {
         id: &mut Option<WaiterId>,
         waker: &Waker,
         deadline: Option<Instant>,
+        wakes: &mut Wakes,
     ) -> Option<Instant> {
         let known = id.is_some();
         let id = *id.get_or_insert_with(|| {
@@ -57,7 +59,11 @@ impl Waiters {
             WaiterId(self.next)
         });
         match self.waiting.entry(id) {
-            Entry::Occupied(mut registered) => registered.get_mut().clone_from(waker),
+            Entry::Occupied(mut registered) => {
+                if !registered.get().will_wake(waker) {
+                    wakes.discard(registered.insert(waker.clone()));
+                }
+            }
             Entry::Vacant(place) => {
                 place.insert(waker.clone());
                 self.woken -= usize::from(known);
@@ -71,9 +77,10 @@ impl Waiters {
     }
 
     /// Takes out a waiter that has what it came for or no longer wants it.
-    pub(crate) fn leave(&mut self, id: WaiterId) {
-        if self.waiting.remove(&id).is_none() {
-            self.woken -= 1;
+    pub(crate) fn leave(&mut self, id: WaiterId, wakes: &mut Wakes) {
+        match self.waiting.remove(&id) {
+            Some(waker) => wakes.discard(waker),
+            None => self.woken -= 1,
         }
         self.release_timer(id);
     }
@@ -122,6 +129,13 @@ impl Waiters {
 }
 
 // === impl Wakes ===
+
+impl Wakes {
+    /// Drops a waker without calling it.
+    pub(crate) fn discard(&mut self, waker: Waker) {
+        self.discarded.push(waker);
+    }
+}
 
 impl Extend<Waker> for Wakes {
     fn extend<I: IntoIterator<Item = Waker>>(&mut self, wakers: I) {

@@ -46,6 +46,21 @@ type LogKey<T> = Arc<dyn Fn(&T) -> String + Send + Sync>;
 /// Dropping it aborts the workers. An item that one of them was processing is added to the queue again, unless the
 /// queue is shutting down, since nobody knows how far its handler had come.
 ///
+/// # Example
+///
+/// ```
+/// use lariat_workqueue::{Queue, Workers};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let queue = Queue::<u32>::new();
+/// let workers = Workers::new(queue.clone(), 4).run(|_| async { Ok::<_, String>(()) });
+/// // Some day:
+/// queue.shut_down();
+/// workers.await;
+/// # }
+/// ```
+///
 /// # Cancel safety
 ///
 /// Await `&mut handle` to be able to stop waiting without aborting the workers.
@@ -69,6 +84,12 @@ struct Counters {
 
 impl<T: Hash + Eq + Clone + Send + 'static> Workers<T> {
     /// A pool of `count` workers, at least one, that log items in their `Debug` form.
+    ///
+    /// ```
+    /// use lariat_workqueue::{Queue, Workers};
+    ///
+    /// let workers = Workers::new(Queue::<String>::new(), 4);
+    /// ```
     pub fn new(queue: Queue<T>, count: usize) -> Self
     where
         T: fmt::Debug,
@@ -153,6 +174,17 @@ impl<T: Hash + Eq + Clone> fmt::Debug for Workers<T> {
 
 impl WorkersHandle {
     /// How often a handler has returned an error.
+    ///
+    /// ```
+    /// use lariat_workqueue::{Queue, Workers};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let queue = Queue::<u32>::new();
+    /// let workers = Workers::new(queue, 1).run(|_| async { Err::<(), _>("never called") });
+    /// assert_eq!(workers.failures(), 0);
+    /// # }
+    /// ```
     pub fn failures(&self) -> u64 {
         self.counters.failures.load(Ordering::Relaxed)
     }

@@ -130,7 +130,7 @@ struct Run {
 
 impl Run {
     fn new(seed: u64) -> Self {
-        let (consume, charge_duplicates) = (seed % 2 == 0, seed % 4 < 2);
+        let (consume, charge_duplicates) = (seed & 1 == 0, seed & 2 == 0);
         let queue = Queue::builder()
             .rate_limiter(Apart(ItemExponentialFailure::new(
                 Duration::from_millis(1),

@@ -1,10 +1,9 @@
-//! The plain queue: order, de-duplication, shutdown and drain, cancellation and wake-ups.
+//! The plain queue: order, de-duplication, shutdown and drain.
 
 mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
@@ -12,15 +11,7 @@ use lariat_workqueue::{Processing, Queue};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::support::{Call, get, waiting};
-
-fn name<T: std::hash::Hash + Eq + Clone>(answer: Poll<Option<Processing<T>>>) -> Option<T> {
-    match answer {
-        Poll::Ready(Some(item)) => Some(item.clone()),
-        Poll::Ready(None) => None,
-        Poll::Pending => panic!("it still waits"),
-    }
-}
+use crate::support::{Call, get};
 
 /// TestBasic
 #[tokio::test(start_paused = true)]
@@ -351,108 +342,13 @@ fn a_panicking_worker_is_done() {
     assert_eq!(*get(&queue), "foo");
 }
 
-// === Cancellation and wake-ups ===
-
 #[test]
-fn a_call_that_is_cancelled_before_the_add_takes_nothing() {
-    let queue = Queue::new();
-    drop(waiting(&queue));
-    queue.add("foo");
-    assert_eq!(*get(&queue), "foo");
-}
-
-#[test]
-fn a_call_that_is_cancelled_after_its_wake_up_hands_it_on() {
-    let queue = Queue::new();
-    let first = waiting(&queue);
-    let mut second = waiting(&queue);
-    queue.add("foo");
-    assert!(first.is_woken() && !second.is_woken());
-    drop(first);
-    assert!(second.is_woken());
-    assert_eq!(name(second.poll()), Some("foo"));
-}
-
-#[test]
-fn a_call_that_finds_its_item_taken_keeps_its_place() {
-    let queue = Queue::new();
-    let mut first = waiting(&queue);
-    let second = waiting(&queue);
-    queue.add("foo");
-    drop(get(&queue)); // by somebody who did not wait
-    assert!(first.poll().is_pending());
-    queue.add("bar");
-    assert!(first.is_woken() && !second.is_woken());
-    assert_eq!(name(first.poll()), Some("bar"));
-}
-
-#[test]
-fn each_item_wakes_one() {
-    let queue = Queue::new();
-    let mut calls: Vec<_> = (0..10).map(|_| waiting(&queue)).collect();
-    queue.add(1);
-    queue.add(2);
-    queue.add(2);
-    assert_eq!(calls.iter().map(Call::wakes).sum::<usize>(), 2);
-    assert_eq!(name(calls[0].poll()), Some(1));
-    assert_eq!(name(calls[1].poll()), Some(2));
-}
-
-#[test]
-fn an_item_that_is_queued_again_wakes_one() {
-    let queue = Queue::new();
-    queue.add("foo");
-    let processing = get(&queue);
-    let mut call = waiting(&queue);
-    queue.add("foo");
-    assert!(!call.is_woken());
-    drop(processing);
-    assert!(call.is_woken());
-    assert_eq!(name(call.poll()), Some("foo"));
-}
-
-#[test]
-fn shut_down_wakes_all() {
-    let queue = Queue::<u32>::new();
-    let mut calls: Vec<_> = (0..10).map(|_| waiting(&queue)).collect();
-    queue.shut_down();
-    for call in &mut calls {
-        assert!(call.is_woken());
-        assert_eq!(name(call.poll()), None);
-    }
-}
-
-#[test]
-fn threads_that_wait_are_woken() {
-    let queue = Queue::new();
-    let workers: Vec<_> = (0..4)
-        .map(|_| {
-            let queue = queue.clone();
-            thread::spawn(move || std::iter::from_fn(|| queue.get_blocking()).map(|item| *item).sum::<u64>())
-        })
-        .collect();
-    for item in 1..=100 {
-        queue.add(item);
-        thread::yield_now();
-    }
-    queue.shut_down_with_drain_blocking();
-    let sum: u64 = workers.into_iter().map(|worker| worker.join().unwrap()).sum();
-    assert_eq!(sum, 5050);
-}
-
-#[tokio::test]
-async fn a_worker_that_always_finds_an_item_lets_others_run() {
-    let queue = Queue::new();
-    queue.add(0_u64);
-    let worker = tokio::spawn({
-        let queue = queue.clone();
-        async move {
-            while let Some(item) = queue.get().await {
-                queue.add(*item + 1);
-            }
-        }
-    });
-    tokio::task::yield_now().await; // comes back, on this one thread
-    queue.shut_down();
-    worker.await.unwrap();
+fn handles_can_be_sent_and_shared() {
+    fn check<T: Send + Sync>() {}
+    check::<Queue<u8>>();
+    check::<Processing<u8>>();
+    fn sendable<T: Send>(_: T) {}
+    let queue = Queue::<u8>::new();
+    sendable(queue.get());
+    sendable(queue.shut_down_with_drain());
 }

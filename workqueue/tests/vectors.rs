@@ -1,4 +1,5 @@
 //! The recorded answers of client-go's work queue and rate limiters, against ours.
+#![allow(clippy::unwrap_used)] // clippy knows tests by their attribute, and takes their helpers for production code
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -246,9 +247,6 @@ fn in_virtual_time<R>(replay: impl Future<Output = R>) -> R {
         .block_on(replay)
 }
 
-fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output>
-where
-    F: ?Sized,
-{
+fn poll_once<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }

@@ -1,8 +1,8 @@
 //! Pools of workers: outcomes, retries, panics, and their end.
+#![allow(clippy::unwrap_used)] // clippy knows tests by their attribute, and takes their helpers for production code
 
 mod support;
 
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -248,57 +248,4 @@ async fn a_panic_outside_of_the_handler_comes_out_of_the_handle() {
     let failure = tokio::spawn(workers).await.unwrap_err();
     assert!(failure.is_panic());
     assert_eq!(*get(&queue), 7, "the lock outlives the panic, and the item is not lost");
-}
-
-// === What is logged ===
-
-#[tokio::test(start_paused = true)]
-async fn failures_and_panics_are_logged_with_queue_key_and_cause() {
-    let lines = Lines::default();
-    let _guard = tracing::subscriber::set_default(lines.clone());
-    let queue = queue();
-    let workers =
-        Workers::with_log_key(queue.clone(), 1, |item| format!("ns/{item}")).run(|item| async move {
-            assert!(item != 8, "eight");
-            Err::<(), _>("seven")
-        });
-    queue.add(7);
-    queue.add(8);
-    queue.shut_down();
-    workers.await;
-    let lines = lines.0.lock().unwrap();
-    for (line, parts) in lines.iter().zip([["WARN", "ns/7", "seven"], ["ERROR", "ns/8", "eight"]]) {
-        assert!(line.contains("fleets") && parts.iter().all(|part| line.contains(part)), "{line}");
-    }
-    assert_eq!(lines.len(), 2);
-}
-
-/// A subscriber that writes each event as one line.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<String>>>);
-
-impl tracing::Subscriber for Lines {
-    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        metadata.target().starts_with("lariat_workqueue")
-    }
-
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-
-    fn event(&self, event: &tracing::Event<'_>) {
-        let mut line = event.metadata().level().to_string();
-        event.record(&mut |field: &tracing::field::Field, value: &dyn fmt::Debug| {
-            line.push_str(&format!(" {field}={value:?}"));
-        });
-        self.0.lock().unwrap().push(line);
-    }
-
-    fn enter(&self, _: &tracing::span::Id) {}
-
-    fn exit(&self, _: &tracing::span::Id) {}
 }

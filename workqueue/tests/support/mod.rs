@@ -1,5 +1,5 @@
 //! What several test files need. Each of them is a crate of its own and uses a part of it.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, clippy::panic)]
 
 use std::future::Future;
 use std::pin::Pin;
@@ -43,6 +43,16 @@ impl<R> Call<R> {
     /// Whether it was woken since it was last polled.
     pub fn is_woken(&self) -> bool {
         self.wakes() > self.seen
+    }
+}
+
+impl<T: std::hash::Hash + Eq + Clone> Call<Option<Processing<T>>> {
+    /// The item that a call of `get` returns; it is done at once.
+    pub fn poll_item(&mut self) -> Option<T> {
+        match self.poll() {
+            Poll::Ready(item) => item.as_deref().cloned(),
+            Poll::Pending => panic!("it still waits"),
+        }
     }
 }
 
