@@ -39,6 +39,7 @@
 
 #![forbid(unsafe_code)]
 
+mod builder;
 mod delays;
 mod limiter;
 mod limits;
@@ -51,10 +52,11 @@ mod wait;
 mod waiters;
 mod workers;
 
+pub use crate::builder::{PendingDelay, QueueBuilder};
 pub use crate::limiter::{
     Bucket, ItemExponentialFailure, ItemFastSlow, MaxOf, RateLimiter, WithMaxWait,
     default_controller_rate_limiter, default_item_based_rate_limiter,
 };
 pub use crate::processing::Processing;
-pub use crate::queue::{PendingDelay, Queue, QueueBuilder};
+pub use crate::queue::Queue;
 pub use crate::workers::{Workers, WorkersHandle};

@@ -1,14 +1,14 @@
-//! The handle of a queue, and how to build one.
+//! The handle of a queue: everything that one can do with it.
 
 use std::fmt;
 use std::future::Future;
 use std::hash::Hash;
 use std::time::Duration;
 
-use crate::limiter::{RateLimiter, default_controller_rate_limiter};
+use crate::builder::QueueBuilder;
 use crate::processing::Processing;
 use crate::shared::{Drainer, Getter, Shared};
-use crate::state::{Cause, State};
+use crate::state::Cause;
 use crate::sync::Arc;
 use crate::wait::{wait, wait_blocking};
 
@@ -46,46 +46,14 @@ pub struct Queue<T: Hash + Eq + Clone> {
     shared: Arc<Shared<T>>,
 }
 
-/// What [`Queue::add`] does to a pending delay of the same item.
-///
-/// ```
-/// use lariat_workqueue::{PendingDelay, Queue};
-///
-/// let queue: Queue<u32> = Queue::builder().pending_delay(PendingDelay::Keep).build();
-/// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PendingDelay {
-    /// The delay is over: the item is processed now and not once more when the delay would have ended.
-    #[default]
-    Consume,
-    /// The delay goes on: the item is processed now, and again when it ends. This is client-go's way.
-    Keep,
-}
-
-/// Builds a [`Queue`]; see [`Queue::builder`].
-///
-/// ```
-/// use std::time::Duration;
-/// use lariat_workqueue::{ItemExponentialFailure, PendingDelay, Queue};
-///
-/// let queue: Queue<String> = Queue::builder()
-///     .name("fleets")
-///     .rate_limiter(ItemExponentialFailure::new(Duration::from_millis(5), Duration::from_secs(60)))
-///     .pending_delay(PendingDelay::Consume)
-///     .build();
-/// assert_eq!(queue.name(), Some("fleets"));
-/// ```
-#[must_use = "a builder does nothing until `build` is called"]
-pub struct QueueBuilder<T> {
-    name: Option<Box<str>>,
-    limiter: Option<Box<dyn RateLimiter<T>>>,
-    pending_delay: PendingDelay,
-    charge_duplicates: bool,
+impl<T: Hash + Eq + Clone> Queue<T> {
+    pub(crate) fn from_shared(shared: Shared<T>) -> Self {
+        Self { shared: Arc::new(shared) }
+    }
 }
 
 impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
-    /// A queue without a name, with the [default rate limiter](default_controller_rate_limiter).
+    /// A queue without a name, with the [default rate limiter](crate::default_controller_rate_limiter).
     ///
     /// ```
     /// let queue = lariat_workqueue::Queue::<u32>::new();
@@ -103,12 +71,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
     /// let queue: Queue<u32> = Queue::builder().name("fleets").build();
     /// ```
     pub fn builder() -> QueueBuilder<T> {
-        QueueBuilder {
-            name: None,
-            limiter: None,
-            pending_delay: PendingDelay::default(),
-            charge_duplicates: false,
-        }
+        QueueBuilder::new()
     }
 
     /// The name that was given to the builder.
@@ -125,7 +88,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
     /// Queues an item, unless it is queued already.
     ///
     /// If it is processing, it is queued when its worker is done. What becomes of a pending delay of the item is up to
-    /// [`PendingDelay`]. Ignored once the queue is shutting down.
+    /// [`PendingDelay`](crate::PendingDelay). Ignored once the queue is shutting down.
     ///
     /// ```
     /// # use lariat_workqueue::Queue;
@@ -378,80 +341,6 @@ impl<T: Hash + Eq + Clone> fmt::Debug for Queue<T> {
             .field("queued", &queued)
             .field("processing", &processing)
             .field("delayed", &delayed)
-            .finish_non_exhaustive()
-    }
-}
-
-// === impl QueueBuilder ===
-
-impl<T: Hash + Eq + Clone + Send + 'static> QueueBuilder<T> {
-    /// Names the queue in log lines. Default: no name.
-    ///
-    /// ```
-    /// let queue = lariat_workqueue::Queue::<u32>::builder().name("fleets").build();
-    /// ```
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into().into_boxed_str());
-        self
-    }
-
-    /// What decides on the delays of [`Queue::add_rate_limited`]. Default: [`default_controller_rate_limiter`].
-    ///
-    /// ```
-    /// use lariat_workqueue::{Bucket, Queue};
-    ///
-    /// let queue = Queue::<u32>::builder().rate_limiter(Bucket::new(10.0, 100)).build();
-    /// ```
-    pub fn rate_limiter(mut self, limiter: impl RateLimiter<T> + 'static) -> Self {
-        self.limiter = Some(Box::new(limiter));
-        self
-    }
-
-    /// What [`Queue::add`] does to a pending delay of the same item. Default: [`PendingDelay::Consume`].
-    ///
-    /// ```
-    /// use lariat_workqueue::{PendingDelay, Queue};
-    ///
-    /// let queue = Queue::<u32>::builder().pending_delay(PendingDelay::Keep).build();
-    /// ```
-    pub fn pending_delay(mut self, policy: PendingDelay) -> Self {
-        self.pending_delay = policy;
-        self
-    }
-
-    /// Whether [`Queue::add_rate_limited`] charges an item for which it has a delay pending already. Default: `false`;
-    /// client-go's way is `true`.
-    ///
-    /// ```
-    /// # use lariat_workqueue::Queue;
-    /// let queue = Queue::builder().charge_duplicates(true).build();
-    /// queue.add_rate_limited("flaky");
-    /// queue.add_rate_limited("flaky");
-    /// assert_eq!(queue.num_requeues(&"flaky"), 2);
-    /// ```
-    pub fn charge_duplicates(mut self, charge: bool) -> Self {
-        self.charge_duplicates = charge;
-        self
-    }
-
-    /// The queue.
-    ///
-    /// ```
-    /// let queue = lariat_workqueue::Queue::<u32>::builder().build();
-    /// ```
-    pub fn build(self) -> Queue<T> {
-        let limiter = self.limiter.unwrap_or_else(|| Box::new(default_controller_rate_limiter()));
-        let state = State::new(self.pending_delay);
-        Queue { shared: Arc::new(Shared::new(state, self.name, limiter, self.charge_duplicates)) }
-    }
-}
-
-impl<T> fmt::Debug for QueueBuilder<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("QueueBuilder")
-            .field("name", &self.name)
-            .field("pending_delay", &self.pending_delay)
-            .field("charge_duplicates", &self.charge_duplicates)
             .finish_non_exhaustive()
     }
 }
