@@ -193,15 +193,43 @@ mod tests {
     }
 
     #[test]
+    fn entries_of_one_instant_leave_as_in_the_textbook() {
+        let start = Instant::now();
+        for (times, order) in [([1, 1, 1, 1], [0, 3, 2, 1]), ([1, 2, 2, 3], [0, 1, 2, 3])] {
+            let mut delays = Delays::new();
+            for (item, ms) in times.into_iter().enumerate() {
+                delays.insert(at(start, ms), item as u64);
+            }
+            assert_eq!(pop_all(&mut delays, at(start, 9)), order);
+        }
+    }
+
+    #[test]
     fn any_entry_can_be_removed_and_the_order_of_the_rest_holds() {
         let start = Instant::now();
-        for gone in 0..64_u64 {
+        let mut seed = 1_u64;
+        let mut random = move |bound: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % bound
+        };
+        for _ in 0..200 {
             let mut delays = Delays::new();
-            // 37 is prime to 64, so the times are a permutation that is in no order.
-            let ids: Vec<_> = (0..64).map(|n| delays.insert(at(start, n * 37 % 64), n * 37 % 64)).collect();
-            let removed = delays.remove(ids[gone as usize]).unwrap();
-            let rest: Vec<u64> = (0..64).filter(|&ms| ms != removed).collect();
-            assert_eq!(pop_all(&mut delays, at(start, 64)), rest);
+            let mut known = Vec::new();
+            for item in 0..50 {
+                let ms = random(1000);
+                known.push((ms, item, delays.insert(at(start, ms), item)));
+                if item % 3 == 0 {
+                    let (_, item, id) = known.swap_remove(random(known.len() as u64) as usize);
+                    assert_eq!(delays.remove(id), Some(item));
+                }
+            }
+            let mut times: Vec<u64> = known.iter().map(|entry| entry.0).collect();
+            times.sort_unstable();
+            let left: Vec<u64> = pop_all(&mut delays, at(start, 1000))
+                .into_iter()
+                .filter_map(|item| known.iter().find(|entry| entry.1 == item).map(|entry| entry.0))
+                .collect();
+            assert_eq!(left, times);
         }
     }
 

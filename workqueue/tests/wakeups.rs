@@ -45,6 +45,18 @@ fn a_call_that_finds_its_item_taken_keeps_its_place() {
 }
 
 #[test]
+fn the_waker_of_the_last_poll_counts() {
+    let queue = Queue::new();
+    let (first, second) = (waiting(&Queue::<u32>::new()), waiting(&Queue::<u32>::new()));
+    let mut call = Box::pin(queue.get());
+    for waker in [first.waker(), second.waker()] {
+        assert!(call.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+    queue.add(7);
+    assert!(second.is_woken() && !first.is_woken());
+}
+
+#[test]
 fn each_item_wakes_one() {
     let queue = Queue::new();
     let mut calls: Vec<_> = (0..10).map(|_| waiting(&queue)).collect();

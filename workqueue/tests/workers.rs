@@ -118,6 +118,28 @@ async fn a_panicking_handler_costs_no_worker_and_is_retried() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_failing_item_is_charged_while_it_is_still_processing() {
+    /// Counts the handles of the item: the one that is passed in, the entry's and the guard's.
+    struct Handles(Arc<AtomicU64>);
+    impl RateLimiter<Arc<u32>> for Handles {
+        fn when(&self, item: &Arc<u32>) -> Duration {
+            self.0.store(Arc::strong_count(item) as u64, Ordering::SeqCst);
+            ms(1000)
+        }
+        fn forget(&self, _: &Arc<u32>) {}
+        fn num_requeues(&self, _: &Arc<u32>) -> u32 {
+            0
+        }
+    }
+    let handles = Arc::new(AtomicU64::new(0));
+    let queue = Queue::builder().rate_limiter(Handles(Arc::clone(&handles))).build();
+    let _workers = Workers::new(queue.clone(), 1).run(|_| async { Err::<(), _>("always") });
+    queue.add(Arc::new(7));
+    sleep(ms(1)).await;
+    assert_eq!(handles.load(Ordering::SeqCst), 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_item_that_is_added_while_its_handler_fails_is_run_again() {
     let queue = queue();
     let log = Log::new();

@@ -73,7 +73,7 @@ impl<T: Hash + Eq + Clone + Send> RateLimiter<T> for ItemExponentialFailure<T> {
     fn when(&self, item: &T) -> Duration {
         let earlier_failures = self.failures.charge(item) - 1;
         let base = self.base.as_nanos();
-        let fits = base == 0 || earlier_failures < base.leading_zeros();
+        let fits = base == 0 || earlier_failures <= base.leading_zeros();
         let delay = if fits { base.checked_shl(earlier_failures).unwrap_or(0) } else { u128::MAX };
         if delay < self.max.as_nanos() { Duration::from_nanos_u128(delay) } else { self.max }
     }

@@ -32,8 +32,12 @@ impl<R> Call<R> {
 
     pub fn poll(&mut self) -> Poll<R> {
         self.seen = self.wakes();
-        let waker = Waker::from(Arc::clone(&self.wakes));
+        let waker = self.waker();
         self.future.as_mut().poll(&mut Context::from_waker(&waker))
+    }
+
+    pub fn waker(&self) -> Waker {
+        Waker::from(Arc::clone(&self.wakes))
     }
 
     pub fn wakes(&self) -> usize {
