@@ -4,12 +4,14 @@ mod support;
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Wake, Waker};
 use std::thread;
 
 use lariat_workqueue::Queue;
+use tokio::task::JoinSet;
 
-use crate::support::{Call, get, waiting};
+use crate::support::{Call, Random, get, waiting};
 
 #[test]
 fn a_call_that_is_cancelled_before_the_add_takes_nothing() {
@@ -150,4 +152,58 @@ async fn a_worker_that_always_finds_an_item_lets_others_run() {
     tokio::task::yield_now().await; // comes back, on this one thread
     queue.shut_down();
     worker.await.unwrap();
+}
+
+/// On several threads at once, with calls that are given up at any moment.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn calls_that_are_given_up_in_parallel_lose_nothing() {
+    const ITEMS: u64 = 20;
+    let queue: Queue<u64> = Queue::new();
+    let versions: Arc<Vec<AtomicU64>> = Arc::new((0..ITEMS).map(|_| AtomicU64::new(0)).collect());
+    let seen: Arc<Vec<AtomicU64>> = Arc::new((0..ITEMS).map(|_| AtomicU64::new(0)).collect());
+    let mut consumers = JoinSet::new();
+    for _ in 0..8 {
+        let (queue, versions, seen) = (queue.clone(), Arc::clone(&versions), Arc::clone(&seen));
+        consumers.spawn(async move {
+            loop {
+                let item = tokio::select! {
+                    item = queue.get() => item,
+                    () = tokio::task::yield_now() => continue,
+                };
+                let Some(item) = item else { break };
+                let version = versions[*item as usize].load(Ordering::SeqCst);
+                tokio::task::yield_now().await;
+                seen[*item as usize].store(version, Ordering::SeqCst);
+            }
+        });
+    }
+    // These wait until they get something, so an item that a lost wake-up leaves behind would be theirs.
+    for _ in 0..2 {
+        let (queue, versions, seen) = (queue.clone(), Arc::clone(&versions), Arc::clone(&seen));
+        consumers.spawn(async move {
+            while let Some(item) = queue.get().await {
+                let version = versions[*item as usize].load(Ordering::SeqCst);
+                seen[*item as usize].store(version, Ordering::SeqCst);
+            }
+        });
+    }
+    let mut producers = JoinSet::new();
+    for seed in 0..8 {
+        let (queue, versions) = (queue.clone(), Arc::clone(&versions));
+        producers.spawn(async move {
+            let mut random = Random(seed);
+            for _ in 0..500 {
+                let item = random.below(ITEMS);
+                versions[item as usize].fetch_add(1, Ordering::SeqCst);
+                queue.add(item);
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+    producers.join_all().await;
+    queue.shut_down_with_drain().await;
+    consumers.join_all().await;
+    for (version, seen) in versions.iter().zip(seen.iter()) {
+        assert_eq!(seen.load(Ordering::SeqCst), version.load(Ordering::SeqCst));
+    }
 }

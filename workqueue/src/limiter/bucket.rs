@@ -70,7 +70,8 @@ impl Bucket {
         if level.tokens >= 0.0 {
             return Duration::ZERO;
         }
-        Duration::try_from_secs_f64(-level.tokens / self.qps).unwrap_or(NEVER).min(NEVER)
+        // The cast saturates, and cuts fractions of a nanosecond as client-go does.
+        Duration::from_nanos((-level.tokens / self.qps * 1e9) as u64).min(NEVER)
     }
 }
 
