@@ -1,0 +1,123 @@
+//! How a queue is made, and the policies that it can be given.
+
+use std::fmt;
+use std::hash::Hash;
+
+use crate::Queue;
+use crate::limiter::{RateLimiter, default_controller_rate_limiter};
+use crate::shared::Shared;
+use crate::state::State;
+
+/// Builds a [`Queue`]; see [`Queue::builder`].
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_workqueue::{ItemExponentialFailure, PendingDelay, Queue};
+///
+/// let queue: Queue<String> = Queue::builder()
+///     .name("fleets")
+///     .rate_limiter(ItemExponentialFailure::new(Duration::from_millis(5), Duration::from_secs(60)))
+///     .pending_delay(PendingDelay::Consume)
+///     .build();
+/// assert_eq!(queue.name(), Some("fleets"));
+/// ```
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct QueueBuilder<T> {
+    name: Option<Box<str>>,
+    limiter: Option<Box<dyn RateLimiter<T>>>,
+    pending_delay: PendingDelay,
+    charge_duplicates: bool,
+}
+
+/// What [`Queue::add`] does to a pending delay of the same item.
+///
+/// ```
+/// use lariat_workqueue::{PendingDelay, Queue};
+///
+/// let queue: Queue<u32> = Queue::builder().pending_delay(PendingDelay::Keep).build();
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PendingDelay {
+    /// The delay is over: the item is processed now and not once more when the delay would have ended.
+    #[default]
+    Consume,
+    /// The delay goes on: the item is processed now, and again when it ends. This is client-go's way.
+    Keep,
+}
+
+impl<T: Hash + Eq + Clone + Send + 'static> QueueBuilder<T> {
+    pub(crate) fn new() -> Self {
+        Self { name: None, limiter: None, pending_delay: PendingDelay::default(), charge_duplicates: false }
+    }
+
+    /// Names the queue in log lines. Default: no name.
+    ///
+    /// ```
+    /// let queue = lariat_workqueue::Queue::<u32>::builder().name("fleets").build();
+    /// ```
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into().into_boxed_str());
+        self
+    }
+
+    /// What decides on the delays of [`Queue::add_rate_limited`]. Default: [`default_controller_rate_limiter`].
+    ///
+    /// ```
+    /// use lariat_workqueue::{Bucket, Queue};
+    ///
+    /// let queue = Queue::<u32>::builder().rate_limiter(Bucket::new(10.0, 100)).build();
+    /// ```
+    pub fn rate_limiter(mut self, limiter: impl RateLimiter<T> + 'static) -> Self {
+        self.limiter = Some(Box::new(limiter));
+        self
+    }
+
+    /// What [`Queue::add`] does to a pending delay of the same item. Default: [`PendingDelay::Consume`].
+    ///
+    /// ```
+    /// use lariat_workqueue::{PendingDelay, Queue};
+    ///
+    /// let queue = Queue::<u32>::builder().pending_delay(PendingDelay::Keep).build();
+    /// ```
+    pub fn pending_delay(mut self, policy: PendingDelay) -> Self {
+        self.pending_delay = policy;
+        self
+    }
+
+    /// Whether [`Queue::add_rate_limited`] charges an item for which it has a delay pending already. Default: `false`;
+    /// client-go's way is `true`.
+    ///
+    /// ```
+    /// # use lariat_workqueue::Queue;
+    /// let queue = Queue::builder().charge_duplicates(true).build();
+    /// queue.add_rate_limited("flaky");
+    /// queue.add_rate_limited("flaky");
+    /// assert_eq!(queue.num_requeues(&"flaky"), 2);
+    /// ```
+    pub fn charge_duplicates(mut self, charge: bool) -> Self {
+        self.charge_duplicates = charge;
+        self
+    }
+
+    /// The queue.
+    ///
+    /// ```
+    /// let queue = lariat_workqueue::Queue::<u32>::builder().build();
+    /// ```
+    pub fn build(self) -> Queue<T> {
+        let limiter = self.limiter.unwrap_or_else(|| Box::new(default_controller_rate_limiter()));
+        let state = State::new(self.pending_delay);
+        Queue::from_shared(Shared::new(state, self.name, limiter, self.charge_duplicates))
+    }
+}
+
+impl<T> fmt::Debug for QueueBuilder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueueBuilder")
+            .field("name", &self.name)
+            .field("pending_delay", &self.pending_delay)
+            .field("charge_duplicates", &self.charge_duplicates)
+            .finish_non_exhaustive()
+    }
+}

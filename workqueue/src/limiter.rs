@@ -1,0 +1,115 @@
+//! Rate limiters: how long an item has to wait before it is tried again.
+
+mod bucket;
+mod combined;
+mod per_item;
+
+use std::hash::Hash;
+use std::time::Duration;
+
+pub use self::bucket::Bucket;
+pub use self::combined::{MaxOf, WithMaxWait};
+pub use self::per_item::{ItemExponentialFailure, ItemFastSlow};
+use crate::sync::Arc;
+
+/// Decides how long an item has to wait before it is tried again.
+///
+/// The queue calls it while it is locked, so an implementation must not call the queue, and should be quick.
+///
+/// # Example
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_workqueue::{Queue, RateLimiter};
+///
+/// struct EverySecond;
+///
+/// impl<T> RateLimiter<T> for EverySecond {
+///     fn when(&self, _item: &T) -> Duration {
+///         Duration::from_secs(1)
+///     }
+///     fn forget(&self, _item: &T) {}
+///     fn num_requeues(&self, _item: &T) -> u32 {
+///         0
+///     }
+/// }
+///
+/// let queue: Queue<u32> = Queue::builder().rate_limiter(EverySecond).build();
+/// ```
+#[doc(alias = "TypedRateLimiter")]
+pub trait RateLimiter<T>: Send + Sync {
+    /// How long the item has to wait. Charges the item with a failure.
+    fn when(&self, item: &T) -> Duration;
+
+    /// Clears the failures of the item.
+    fn forget(&self, item: &T);
+
+    /// How many failures the item is charged with.
+    fn num_requeues(&self, item: &T) -> u32;
+}
+
+/// client-go's default for controllers: the longer of exponential delays per item, from 5 milliseconds to 1000 seconds,
+/// and a bucket for all items of 10 a second with a burst of 100.
+///
+/// The bucket bounds what all items together may do to a server when everything fails at once.
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_workqueue::{RateLimiter, default_controller_rate_limiter};
+///
+/// let limiter = default_controller_rate_limiter();
+/// assert_eq!(limiter.when(&"item"), Duration::from_millis(5));
+/// assert_eq!(limiter.when(&"item"), Duration::from_millis(10));
+/// ```
+#[doc(alias = "DefaultTypedControllerRateLimiter")]
+#[doc(alias = "DefaultControllerRateLimiter")]
+pub fn default_controller_rate_limiter<T: Hash + Eq + Clone + Send + 'static>() -> MaxOf<T> {
+    MaxOf::new([
+        Box::new(ItemExponentialFailure::new(Duration::from_millis(5), Duration::from_secs(1000)))
+            as Box<dyn RateLimiter<T>>,
+        Box::new(Bucket::new(10.0, 100)),
+    ])
+}
+
+/// client-go's default per item: exponential delays from 1 millisecond to 1000 seconds.
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_workqueue::{RateLimiter, default_item_based_rate_limiter};
+///
+/// let limiter = default_item_based_rate_limiter();
+/// assert_eq!(limiter.when(&"item"), Duration::from_millis(1));
+/// ```
+#[doc(alias = "DefaultTypedItemBasedRateLimiter")]
+#[doc(alias = "DefaultItemBasedRateLimiter")]
+pub fn default_item_based_rate_limiter<T: Hash + Eq + Clone + Send>() -> ItemExponentialFailure<T> {
+    ItemExponentialFailure::new(Duration::from_millis(1), Duration::from_secs(1000))
+}
+
+impl<T, L: RateLimiter<T> + ?Sized> RateLimiter<T> for Box<L> {
+    fn when(&self, item: &T) -> Duration {
+        (**self).when(item)
+    }
+
+    fn forget(&self, item: &T) {
+        (**self).forget(item);
+    }
+
+    fn num_requeues(&self, item: &T) -> u32 {
+        (**self).num_requeues(item)
+    }
+}
+
+impl<T, L: RateLimiter<T> + ?Sized> RateLimiter<T> for Arc<L> {
+    fn when(&self, item: &T) -> Duration {
+        (**self).when(item)
+    }
+
+    fn forget(&self, item: &T) {
+        (**self).forget(item);
+    }
+
+    fn num_requeues(&self, item: &T) -> u32 {
+        (**self).num_requeues(item)
+    }
+}

@@ -1,0 +1,100 @@
+//! Limiters made of limiters.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::RateLimiter;
+
+/// The longest delay that any of several limiters asks for. All of them are charged.
+///
+/// Without any limiter there is no delay.
+///
+/// # Example
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_workqueue::{Bucket, ItemExponentialFailure, MaxOf, RateLimiter};
+///
+/// let per_item = ItemExponentialFailure::new(Duration::from_millis(5), Duration::from_secs(1000));
+/// let limiter = MaxOf::new([Box::new(per_item) as Box<dyn RateLimiter<_>>, Box::new(Bucket::new(10.0, 100))]);
+/// assert_eq!(limiter.when(&"item"), Duration::from_millis(5));
+/// ```
+#[doc(alias = "MaxOfRateLimiter")]
+#[doc(alias = "NewTypedMaxOfRateLimiter")]
+pub struct MaxOf<T> {
+    limiters: Vec<Box<dyn RateLimiter<T>>>,
+}
+
+/// A limiter whose delays are cut to `max`.
+///
+/// # Example
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_workqueue::{RateLimiter, WithMaxWait, default_controller_rate_limiter};
+///
+/// let limiter = WithMaxWait::new(default_controller_rate_limiter(), Duration::from_millis(7));
+/// let delays: Vec<u128> = (0..3).map(|_| limiter.when(&"item").as_millis()).collect();
+/// assert_eq!(delays, [5, 7, 7]);
+/// ```
+#[doc(alias = "WithMaxWaitRateLimiter")]
+#[doc(alias = "NewTypedWithMaxWaitRateLimiter")]
+#[derive(Debug)]
+pub struct WithMaxWait<L> {
+    limiter: L,
+    max: Duration,
+}
+
+// === impl MaxOf ===
+
+impl<T> MaxOf<T> {
+    /// The longest delay of these limiters.
+    pub fn new(limiters: impl IntoIterator<Item = Box<dyn RateLimiter<T>>>) -> Self {
+        Self { limiters: limiters.into_iter().collect() }
+    }
+}
+
+impl<T> RateLimiter<T> for MaxOf<T> {
+    fn when(&self, item: &T) -> Duration {
+        self.limiters.iter().map(|limiter| limiter.when(item)).max().unwrap_or_default()
+    }
+
+    fn forget(&self, item: &T) {
+        for limiter in &self.limiters {
+            limiter.forget(item);
+        }
+    }
+
+    fn num_requeues(&self, item: &T) -> u32 {
+        self.limiters.iter().map(|limiter| limiter.num_requeues(item)).max().unwrap_or_default()
+    }
+}
+
+impl<T> fmt::Debug for MaxOf<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MaxOf").field("limiters", &self.limiters.len()).finish()
+    }
+}
+
+// === impl WithMaxWait ===
+
+impl<L> WithMaxWait<L> {
+    /// Cuts the delays of `limiter` to `max`.
+    pub fn new(limiter: L, max: Duration) -> Self {
+        Self { limiter, max }
+    }
+}
+
+impl<T, L: RateLimiter<T>> RateLimiter<T> for WithMaxWait<L> {
+    fn when(&self, item: &T) -> Duration {
+        self.limiter.when(item).min(self.max)
+    }
+
+    fn forget(&self, item: &T) {
+        self.limiter.forget(item);
+    }
+
+    fn num_requeues(&self, item: &T) -> u32 {
+        self.limiter.num_requeues(item)
+    }
+}

@@ -1,0 +1,189 @@
+//! Limiters that look at nothing but how often an item has failed.
+
+use std::fmt;
+use std::hash::Hash;
+use std::time::Duration;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use super::RateLimiter;
+use crate::limits::is_sparse;
+use crate::sync::Mutex;
+
+/// Delays that double with each failure of the item: `base`, twice `base`, four times `base`, up to `max`.
+///
+/// An item that is forgotten takes no memory.
+///
+/// # Example
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_workqueue::{ItemExponentialFailure, RateLimiter};
+///
+/// let limiter = ItemExponentialFailure::new(Duration::from_millis(1), Duration::from_secs(1));
+/// let delays: Vec<u128> = (0..5).map(|_| limiter.when(&"one").as_millis()).collect();
+/// assert_eq!(delays, [1, 2, 4, 8, 16]);
+/// assert_eq!(limiter.when(&"two").as_millis(), 1);
+/// limiter.forget(&"one");
+/// assert_eq!(limiter.when(&"one").as_millis(), 1);
+/// ```
+#[doc(alias = "ItemExponentialFailureRateLimiter")]
+#[doc(alias = "NewTypedItemExponentialFailureRateLimiter")]
+pub struct ItemExponentialFailure<T> {
+    base: Duration,
+    max: Duration,
+    failures: Failures<T>,
+}
+
+/// A short delay for the first failures of an item, a long one for all later ones.
+///
+/// # Example
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_workqueue::{ItemFastSlow, RateLimiter};
+///
+/// let limiter = ItemFastSlow::new(Duration::from_millis(5), Duration::from_secs(10), 2);
+/// let delays: Vec<u128> = (0..4).map(|_| limiter.when(&"one").as_millis()).collect();
+/// assert_eq!(delays, [5, 5, 10_000, 10_000]);
+/// ```
+#[doc(alias = "ItemFastSlowRateLimiter")]
+#[doc(alias = "NewTypedItemFastSlowRateLimiter")]
+pub struct ItemFastSlow<T> {
+    fast: Duration,
+    slow: Duration,
+    max_fast_attempts: u32,
+    failures: Failures<T>,
+}
+
+/// How often each item has failed.
+struct Failures<T>(Mutex<HashMap<T, u32, FixedState>>);
+
+// === impl ItemExponentialFailure ===
+
+impl<T> ItemExponentialFailure<T> {
+    /// Delays from `base` to `max`.
+    pub fn new(base: Duration, max: Duration) -> Self {
+        Self { base, max, failures: Failures::new() }
+    }
+}
+
+impl<T: Hash + Eq + Clone + Send> RateLimiter<T> for ItemExponentialFailure<T> {
+    fn when(&self, item: &T) -> Duration {
+        let earlier_failures = self.failures.charge(item) - 1;
+        let base = self.base.as_nanos();
+        let fits = base == 0 || earlier_failures <= base.leading_zeros();
+        let delay = if fits { base.checked_shl(earlier_failures).unwrap_or(0) } else { u128::MAX };
+        if delay < self.max.as_nanos() { Duration::from_nanos_u128(delay) } else { self.max }
+    }
+
+    fn forget(&self, item: &T) {
+        self.failures.forget(item);
+    }
+
+    fn num_requeues(&self, item: &T) -> u32 {
+        self.failures.count(item)
+    }
+}
+
+impl<T> fmt::Debug for ItemExponentialFailure<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ItemExponentialFailure")
+            .field("base", &self.base)
+            .field("max", &self.max)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl ItemFastSlow ===
+
+impl<T> ItemFastSlow<T> {
+    /// The delay `fast` for the first `max_fast_attempts` failures, `slow` for the others.
+    pub fn new(fast: Duration, slow: Duration, max_fast_attempts: u32) -> Self {
+        Self { fast, slow, max_fast_attempts, failures: Failures::new() }
+    }
+}
+
+impl<T: Hash + Eq + Clone + Send> RateLimiter<T> for ItemFastSlow<T> {
+    fn when(&self, item: &T) -> Duration {
+        if self.failures.charge(item) <= self.max_fast_attempts { self.fast } else { self.slow }
+    }
+
+    fn forget(&self, item: &T) {
+        self.failures.forget(item);
+    }
+
+    fn num_requeues(&self, item: &T) -> u32 {
+        self.failures.count(item)
+    }
+}
+
+impl<T> fmt::Debug for ItemFastSlow<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ItemFastSlow")
+            .field("fast", &self.fast)
+            .field("slow", &self.slow)
+            .field("max_fast_attempts", &self.max_fast_attempts)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl Failures ===
+
+impl<T> Failures<T> {
+    fn new() -> Self {
+        Self(Mutex::new(HashMap::with_hasher(FixedState::default())))
+    }
+}
+
+impl<T: Hash + Eq + Clone> Failures<T> {
+    /// Counts one more, and returns how many there are with it: at least one.
+    fn charge(&self, item: &T) -> u32 {
+        let mut failures = self.0.lock();
+        match failures.get_mut(item) {
+            Some(count) => {
+                *count = count.saturating_add(1);
+                *count
+            }
+            None => {
+                failures.insert(item.clone(), 1);
+                1
+            }
+        }
+    }
+
+    fn forget(&self, item: &T) {
+        let mut failures = self.0.lock();
+        let forgotten = failures.remove_entry(item);
+        if is_sparse(failures.len(), failures.capacity()) {
+            let room = 2 * failures.len();
+            failures.shrink_to(room);
+        }
+        drop(failures);
+        drop(forgotten);
+    }
+
+    fn count(&self, item: &T) -> u32 {
+        self.0.lock().get(item).copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forgotten_items_take_no_memory() {
+        let limiter = ItemExponentialFailure::new(Duration::from_millis(1), Duration::from_secs(1));
+        for item in 0..100_000 {
+            limiter.when(&item);
+        }
+        for item in 0..100_000 {
+            limiter.forget(&item);
+        }
+        let failures = limiter.failures.0.lock();
+        assert_eq!(failures.len(), 0);
+        assert!(failures.capacity() < 4096, "{}", failures.capacity());
+    }
+}

@@ -1,0 +1,16 @@
+//! The bounds of this crate, each with its reason.
+
+use std::time::Duration;
+
+/// The longest delay: 200 years. Adding more than this to a clock reading could overflow on some platform, and nobody
+/// will be there to notice the difference.
+pub(crate) const LONGEST_DELAY: Duration = Duration::from_secs(200 * 366 * 24 * 3600);
+
+/// A collection smaller than this is never shrunk: the memory is not worth the copying.
+const KEPT_CAPACITY: usize = 1024;
+
+/// Whether a collection holds so little that its memory should be given back. A factor of eight keeps the copying a
+/// small share of the removals that led here; shrinking to twice the length leaves room to grow again.
+pub(crate) fn is_sparse(len: usize, capacity: usize) -> bool {
+    capacity > KEPT_CAPACITY && len < capacity / 8
+}

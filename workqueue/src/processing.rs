@@ -1,0 +1,58 @@
+//! The guard of an item that a worker has.
+
+use std::fmt;
+use std::hash::Hash;
+use std::ops::Deref;
+
+use crate::shared::Shared;
+use crate::sync::Arc;
+
+/// An item that is being processed, and by nobody else.
+///
+/// Dropping the guard says that the worker is done, however it comes to be dropped: at the end of a scope, by a panic,
+/// or with a task that is cancelled. If the item was added in the meantime, it is then queued once more.
+///
+/// # Example
+///
+/// ```
+/// use lariat_workqueue::Queue;
+///
+/// let queue = Queue::new();
+/// queue.add("fleet");
+/// let item = queue.get_blocking().unwrap();
+/// queue.add("fleet"); // it changed again while it was processed
+/// assert_eq!(queue.len(), 0);
+/// drop(item);
+/// assert_eq!(queue.len(), 1);
+/// ```
+#[must_use = "dropping the guard says that the item was processed"]
+pub struct Processing<T: Hash + Eq + Clone> {
+    shared: Arc<Shared<T>>,
+    item: T,
+}
+
+impl<T: Hash + Eq + Clone> Processing<T> {
+    pub(crate) fn new(shared: Arc<Shared<T>>, item: T) -> Self {
+        Self { shared, item }
+    }
+}
+
+impl<T: Hash + Eq + Clone> Deref for Processing<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.item
+    }
+}
+
+impl<T: Hash + Eq + Clone> Drop for Processing<T> {
+    fn drop(&mut self) {
+        self.shared.operate(|state, now| state.done(&self.item, now));
+    }
+}
+
+impl<T: Hash + Eq + Clone + fmt::Debug> fmt::Debug for Processing<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Processing").field(&self.item).finish()
+    }
+}

@@ -1,0 +1,224 @@
+//! What all handles of one queue share: the state under its lock, those who wait, and the rate limiter.
+
+use std::collections::BTreeMap;
+use std::hash::Hash;
+use std::task::Waker;
+
+use tokio::time::Instant;
+
+use crate::RateLimiter;
+use crate::state::{Cause, State};
+use crate::sync::{Mutex, MutexGuard};
+use crate::waiters::{WaiterId, Waiters, Wakes};
+
+pub(crate) struct Shared<T: Hash + Eq + Clone> {
+    pub(crate) name: Option<Box<str>>,
+    pub(crate) limiter: Box<dyn RateLimiter<T>>,
+    pub(crate) charge_duplicates: bool,
+    inner: Mutex<Inner<T>>,
+}
+
+struct Inner<T> {
+    state: State<T>,
+    waiters: Waiters,
+    drains: Drains,
+}
+
+/// Those who wait for the queue to be drained.
+#[derive(Default)]
+struct Drains {
+    next: u64,
+    waiting: BTreeMap<u64, Waker>,
+    /// How often `shut_down` was called. A drain that began before the last call is released.
+    releases: u64,
+}
+
+/// The outcome of an attempt to get something that may have to be waited for.
+pub(crate) enum Attempt<R> {
+    Done(R),
+    /// Wait to be woken, and at most until this instant.
+    Wait(Option<Instant>),
+}
+
+impl<T: Hash + Eq + Clone> Shared<T> {
+    pub(crate) fn new(
+        state: State<T>,
+        name: Option<Box<str>>,
+        limiter: Box<dyn RateLimiter<T>>,
+        charge_duplicates: bool,
+    ) -> Self {
+        let inner = Inner { state, waiters: Waiters::default(), drains: Drains::default() };
+        Self { name, limiter, charge_duplicates, inner: Mutex::new(inner) }
+    }
+
+    /// Runs one operation on the state and wakes whom its outcome concerns.
+    pub(crate) fn operate<R>(&self, operation: impl FnOnce(&mut State<T>, Instant) -> R) -> R {
+        let now = Instant::now();
+        operation(&mut self.session().inner.state, now)
+    }
+
+    pub(crate) fn add_rate_limited(&self, item: T) {
+        self.operate(|state, now| {
+            if state.is_shutting_down() || (!self.charge_duplicates && state.is_charged(&item, now)) {
+                return;
+            }
+            // Under the lock, so that no two callers can both find the item uncharged.
+            let delay = self.limiter.when(&item);
+            state.add_after(item, delay, Cause::RateLimited, now);
+        });
+    }
+
+    pub(crate) fn forget(&self, item: &T) {
+        // Then nobody asks whether a pending delay was charged for, and the lock can be spared.
+        if self.charge_duplicates {
+            return self.limiter.forget(item);
+        }
+        self.operate(|state, _| {
+            state.discharge(item);
+            self.limiter.forget(item);
+        });
+    }
+
+    pub(crate) fn shut_down(&self) {
+        let now = Instant::now();
+        let mut session = self.session();
+        let dropped = session.inner.state.shut_down(now);
+        session.inner.drains.releases += 1;
+        session.wake_drains();
+        drop(session);
+        drop(dropped);
+    }
+
+    /// Closes the intake. The return value is to be given to [`Drainer::new`].
+    pub(crate) fn begin_drain(&self) -> u64 {
+        let now = Instant::now();
+        let mut session = self.session();
+        let dropped = session.inner.state.shut_down(now);
+        let releases = session.inner.drains.releases;
+        drop(session);
+        drop(dropped);
+        releases
+    }
+
+    pub(crate) fn is_shutting_down(&self) -> bool {
+        self.inner.lock().state.is_shutting_down()
+    }
+
+    /// How many items are queued, processing and delayed, without moving what is due.
+    pub(crate) fn sizes(&self) -> (usize, usize, usize) {
+        self.inner.lock().state.sizes()
+    }
+
+    fn session(&self) -> Session<'_, T> {
+        Session { inner: self.inner.lock(), wakes: Wakes::default() }
+    }
+}
+
+/// A hold on the lock during one operation. However it ends, even in a panic of a rate limiter, the invariants of those
+/// who wait are restored, then the lock is released, then they are woken.
+struct Session<'a, T: Hash + Eq + Clone> {
+    // The order matters: fields are dropped from top to bottom.
+    inner: MutexGuard<'a, Inner<T>>,
+    wakes: Wakes,
+}
+
+impl<T: Hash + Eq + Clone> Session<'_, T> {
+    fn wake_drains(&mut self) {
+        self.wakes.extend(std::mem::take(&mut self.inner.drains.waiting).into_values());
+    }
+}
+
+impl<T: Hash + Eq + Clone> Drop for Session<'_, T> {
+    fn drop(&mut self) {
+        let Inner { state, waiters, .. } = &mut *self.inner;
+        waiters.settle(state.ready(), state.deadline(), &mut self.wakes);
+        if state.is_shutting_down() {
+            waiters.dismiss(&mut self.wakes);
+            if state.is_idle() {
+                self.wake_drains();
+            }
+        }
+    }
+}
+
+// === impl Getter ===
+
+/// One call of `get`. Dropping it withdraws the call: a wake-up or a timer that it held goes to another.
+pub(crate) struct Getter<'a, T: Hash + Eq + Clone> {
+    shared: &'a Shared<T>,
+    id: Option<WaiterId>,
+}
+
+impl<'a, T: Hash + Eq + Clone> Getter<'a, T> {
+    pub(crate) fn new(shared: &'a Shared<T>) -> Self {
+        Self { shared, id: None }
+    }
+
+    /// Takes the next item, or `None` if there will be none, or else registers the waker.
+    pub(crate) fn attempt(&mut self, waker: &Waker) -> Attempt<Option<T>> {
+        let now = Instant::now();
+        let mut session = self.shared.session();
+        let Session { inner, wakes } = &mut session;
+        let Inner { state, waiters, .. } = &mut **inner;
+        let item = state.take(now);
+        if item.is_none() && !state.is_shutting_down() {
+            return Attempt::Wait(waiters.wait(&mut self.id, waker, state.deadline(), wakes));
+        }
+        if let Some(id) = self.id.take() {
+            waiters.leave(id, wakes);
+        }
+        Attempt::Done(item)
+    }
+}
+
+impl<T: Hash + Eq + Clone> Drop for Getter<'_, T> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id.take() {
+            let Session { inner, wakes } = &mut self.shared.session();
+            inner.waiters.leave(id, wakes);
+        }
+    }
+}
+
+// === impl Drainer ===
+
+/// One wait for the queue to be drained.
+pub(crate) struct Drainer<'a, T: Hash + Eq + Clone> {
+    shared: &'a Shared<T>,
+    began: u64,
+    id: Option<u64>,
+}
+
+impl<'a, T: Hash + Eq + Clone> Drainer<'a, T> {
+    pub(crate) fn new(shared: &'a Shared<T>, began: u64) -> Self {
+        Self { shared, began, id: None }
+    }
+
+    pub(crate) fn attempt(&mut self, waker: &Waker) -> Attempt<()> {
+        let mut session = self.shared.session();
+        let Session { inner, wakes } = &mut session;
+        let Inner { state, drains, .. } = &mut **inner;
+        if state.is_idle() || drains.releases != self.began {
+            return Attempt::Done(());
+        }
+        let id = *self.id.get_or_insert_with(|| {
+            drains.next += 1;
+            drains.next
+        });
+        if let Some(former) = drains.waiting.insert(id, waker.clone()) {
+            wakes.discard(former);
+        }
+        Attempt::Wait(None)
+    }
+}
+
+impl<T: Hash + Eq + Clone> Drop for Drainer<'_, T> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id.take() {
+            let Session { inner, wakes } = &mut self.shared.session();
+            if let Some(waker) = inner.drains.waiting.remove(&id) {
+                wakes.discard(waker);
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Rate limiters, with the numbers of client-go's tests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_workqueue::{
+    Bucket, ItemExponentialFailure, ItemFastSlow, MaxOf, RateLimiter, WithMaxWait,
+    default_controller_rate_limiter, default_item_based_rate_limiter,
+};
+use tokio::time::advance;
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// The delays that an item is given by so many failures, in milliseconds.
+fn delays(limiter: &dyn RateLimiter<&'static str>, item: &'static str, count: usize) -> Vec<u128> {
+    (0..count).map(|_| limiter.when(&item).as_millis()).collect()
+}
+
+/// TestItemExponentialFailureRateLimiter
+#[test]
+fn exponential() {
+    let limiter = ItemExponentialFailure::new(ms(1), ms(1000));
+    assert_eq!(delays(&limiter, "one", 5), [1, 2, 4, 8, 16], "WQ-36");
+    assert_eq!(limiter.num_requeues(&"one"), 5);
+    assert_eq!(delays(&limiter, "two", 2), [1, 2]);
+    assert_eq!(limiter.num_requeues(&"two"), 2);
+    limiter.forget(&"one");
+    assert_eq!(limiter.num_requeues(&"one"), 0);
+    assert_eq!(delays(&limiter, "one", 1), [1]);
+}
+
+/// TestItemExponentialFailureRateLimiterOverFlow
+#[test]
+fn exponential_never_wraps() {
+    let hours = Duration::from_secs(1000 * 3600);
+    for (base, max) in [(ms(1), ms(1_000_000)), (Duration::from_secs(60), hours), (hours * 2, hours)] {
+        let limiter = ItemExponentialFailure::new(base, max);
+        let mut last = Duration::ZERO;
+        for _ in 0..1000 {
+            let delay = limiter.when(&"one");
+            assert!(delay >= last, "WQ-31: {delay:?} after {last:?}");
+            last = delay;
+        }
+        assert_eq!(last, max, "WQ-31");
+    }
+}
+
+#[test]
+fn exponential_at_the_edges_of_its_arithmetic() {
+    let nanosecond = ItemExponentialFailure::new(Duration::from_nanos(1), Duration::MAX);
+    for power in 0..90 {
+        assert_eq!(nanosecond.when(&"one").as_nanos(), 1 << power);
+    }
+    for _ in 0..200 {
+        nanosecond.when(&"one");
+    }
+    assert_eq!(nanosecond.when(&"one"), Duration::MAX);
+
+    let nothing = ItemExponentialFailure::new(Duration::ZERO, ms(1000));
+    assert!((0..300).all(|_| nothing.when(&"one").is_zero()));
+    let longest = ItemExponentialFailure::new(Duration::MAX, Duration::MAX);
+    assert!((0..300).all(|_| longest.when(&"one") == Duration::MAX));
+}
+
+/// TestItemFastSlowRateLimiter
+#[test]
+fn fast_then_slow() {
+    let limiter = ItemFastSlow::new(ms(5), ms(10_000), 3);
+    assert_eq!(delays(&limiter, "one", 5), [5, 5, 5, 10_000, 10_000], "WQ-33");
+    assert_eq!(limiter.num_requeues(&"one"), 5);
+    assert_eq!(delays(&limiter, "two", 2), [5, 5]);
+    assert_eq!(limiter.num_requeues(&"two"), 2);
+    limiter.forget(&"one");
+    assert_eq!(limiter.num_requeues(&"one"), 0);
+    assert_eq!(delays(&limiter, "one", 1), [5]);
+}
+
+/// TestMaxOfRateLimiter
+#[test]
+fn the_longest_of_several() {
+    let limiter = MaxOf::new([
+        Box::new(ItemFastSlow::new(ms(5), ms(3000), 3)) as Box<dyn RateLimiter<_>>,
+        Box::new(ItemExponentialFailure::new(ms(1), ms(1000))),
+    ]);
+    assert_eq!(delays(&limiter, "one", 5), [5, 5, 5, 3000, 3000], "WQ-34");
+    assert_eq!(limiter.num_requeues(&"one"), 5);
+    assert_eq!(delays(&limiter, "two", 2), [5, 5]);
+    assert_eq!(limiter.num_requeues(&"two"), 2);
+    limiter.forget(&"one");
+    assert_eq!(limiter.num_requeues(&"one"), 0);
+    assert_eq!(delays(&limiter, "one", 1), [5]);
+
+    let none = MaxOf::new([]);
+    assert_eq!((none.when(&"one"), none.num_requeues(&"one")), (Duration::ZERO, 0));
+}
+
+#[test]
+fn the_longest_of_several_charges_each() {
+    let (first, second) = (Arc::new(exponential_of(1)), Arc::new(exponential_of(10)));
+    let limiter =
+        MaxOf::new([Box::new(Arc::clone(&first)) as Box<dyn RateLimiter<_>>, Box::new(Arc::clone(&second))]);
+    limiter.when(&"one");
+    assert_eq!((first.num_requeues(&"one"), second.num_requeues(&"one")), (1, 1), "WQ-34");
+    first.when(&"one");
+    assert_eq!(limiter.num_requeues(&"one"), 2, "WQ-34");
+}
+
+fn exponential_of(base: u64) -> ItemExponentialFailure<&'static str> {
+    ItemExponentialFailure::new(ms(base), ms(1000))
+}
+
+/// TestWithMaxWaitRateLimiter
+#[test]
+fn with_a_longest_wait() {
+    let limiter = WithMaxWait::new(exponential_of(1), ms(5));
+    assert_eq!(delays(&limiter, "one", 5), [1, 2, 4, 5, 5], "WQ-34");
+    assert_eq!(limiter.num_requeues(&"one"), 5);
+    limiter.forget(&"one");
+    assert_eq!(limiter.num_requeues(&"one"), 0);
+    assert_eq!(delays(&limiter, "one", 1), [1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bucket_is_shared_and_reserves() {
+    let limiter = Bucket::new(10.0, 2);
+    let when = |item| limiter.when(&item).as_millis();
+    assert_eq!([when("one"), when("two"), when("one"), when("two")], [0, 0, 100, 200], "WQ-32");
+    advance(ms(200)).await;
+    assert_eq!(when("one"), 100, "both reserved tokens are used by now");
+    advance(ms(10_000)).await;
+    assert_eq!([when("one"), when("one"), when("one")], [0, 0, 100], "no more than the burst is saved");
+    RateLimiter::forget(&limiter, &"one");
+    assert_eq!(RateLimiter::num_requeues(&limiter, &"one"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_defaults() {
+    let limiter = default_item_based_rate_limiter();
+    assert_eq!(delays(&limiter, "one", 25)[..4], [1, 2, 4, 8], "WQ-31");
+    assert_eq!(limiter.when(&"one"), Duration::from_secs(1000));
+
+    let limiter = default_controller_rate_limiter();
+    assert_eq!(delays(&limiter, "one", 25)[..4], [5, 10, 20, 40], "WQ-32");
+    assert_eq!(limiter.when(&"one"), Duration::from_secs(1000));
+    // 26 tokens are used, 74 are left; then the bucket is the slower one for items that fail for the first time.
+    let items: Vec<String> = (0..80).map(|n| n.to_string()).collect();
+    let limiter_of_names = default_controller_rate_limiter();
+    for _ in 0..26 {
+        limiter_of_names.when(&"other".to_owned());
+    }
+    let waits: Vec<u128> = items.iter().map(|item| limiter_of_names.when(item).as_millis()).collect();
+    assert!(waits[..74].iter().all(|&wait| wait == 5), "{waits:?}");
+    assert_eq!(waits[74..], [100, 200, 300, 400, 500, 600], "WQ-32");
+}
