@@ -26,4 +26,4 @@ mod reflector;
 pub use backoff::{Backoff, BackoffConfig};
 pub use error::{ErrorHandler, ReflectorError};
 pub use handler::{Deleted, EventHandler, HandlerFns};
-pub use informer::{Informer, InformerBuilder, Registration};
+pub use informer::{Informer, InformerBuilder, Registration, Stopped};

@@ -20,7 +20,11 @@
 //! let nodes = informer.lister();
 //! let queue = Queue::new();
 //! let keys = queue.clone();
-//! informer.add_handler(HandlerFns::<DynamicObject>::new().on_add(move |node, _| keys.extend(node.key())))?;
+//! informer.add_handler(HandlerFns::<DynamicObject>::new().on_add(move |node, _| {
+//!     if let Ok(key) = node.key() {
+//!         keys.add(key);
+//!     }
+//! }))?;
 //!
 //! let workers = Workers::new(queue.clone(), 2).run(move |key: ObjectKey| {
 //!     let node = nodes.get(&key);

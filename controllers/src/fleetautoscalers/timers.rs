@@ -15,7 +15,7 @@ pub(super) struct Timers {
 struct Timer {
     key: ObjectKey,
     generation: i64,
-    task: AbortOnDrop,
+    _task: AbortOnDrop,
 }
 
 /// A task that ends with its owner.
@@ -33,7 +33,7 @@ impl Timers {
             return;
         }
         let task = AbortOnDrop(tokio::spawn(tick(self.queue.clone(), key.clone(), period)));
-        timers.insert(uid.to_owned(), Timer { key: key.clone(), generation, task });
+        timers.insert(uid.to_owned(), Timer { key: key.clone(), generation, _task: task });
     }
 
     /// Stops the timer of an autoscaler.
@@ -48,12 +48,6 @@ impl Timers {
 
     pub(super) fn stop_all(&self) {
         self.timers().clear();
-    }
-
-    #[cfg(test)]
-    pub(super) fn running(&self) -> Vec<String> {
-        let timers = self.timers();
-        timers.iter().filter(|(_, timer)| !timer.task.0.is_finished()).map(|(uid, _)| uid.clone()).collect()
     }
 
     fn timers(&self) -> MutexGuard<'_, BTreeMap<String, Timer>> {
