@@ -26,6 +26,22 @@ pub(crate) fn server_of(autoscaler: &Value, fleet: &Value) -> ReplayServer {
     ReplayServer::new(Recording { exchanges }, Pace::Unpaced)
 }
 
+/// A server that lists a fleet and no autoscaler, and then sends events of autoscalers, each at its millisecond.
+pub(crate) fn server_of_events(fleet: &Value, events: &[(u64, Value)]) -> ReplayServer {
+    let chunks: Vec<Value> =
+        events.iter().map(|(at, event)| json!({"t": at, "data": format!("{event}\n")})).collect();
+    let watch = json!({
+        "name": "watch", "t": 0, "status": 200, "chunks": chunks, "end": "client-closed",
+        "request": {"method": "GET", "target": "/apis/autoscaling.agones.dev/v1/fleetautoscalers?watch=true"},
+    });
+    let exchanges = vec![
+        list("/apis/agones.dev/v1/fleets", &[fleet]),
+        list("/apis/autoscaling.agones.dev/v1/fleetautoscalers", &[]),
+        serde_json::from_value(watch).unwrap(),
+    ];
+    ReplayServer::new(Recording { exchanges }, Pace::Recorded)
+}
+
 /// Runs the loop against a server for a while and returns its writes.
 pub(crate) async fn run(
     server: &ReplayServer,
