@@ -1,3 +1,42 @@
 //! The `lariat` program: parses the command line, wires the crates together, prints.
+//!
+//! Nothing is decided here. A command is one module, which returns what it found; printing is apart from it.
 
-fn main() {}
+#![forbid(unsafe_code)]
+
+mod controller;
+mod logging;
+mod output;
+mod replay;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// client-go's informers, work queue and the Agones control loops, in Rust.
+#[derive(Debug, Parser)]
+#[command(name = "lariat", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Replay(replay::Args),
+    Controller(controller::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Replay(args) => replay::run(&args),
+        Command::Controller(args) => controller::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::error(&format!("lariat: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
