@@ -161,7 +161,7 @@ fn replay_of_every_stream_in_small_chunks() {
         let outcome = |size| {
             let mut outcome = Vec::new();
             decode::<DynamicObject>(stream, cut(&stream.body, size), &mut |out| {
-                outcome.push(format!("{out:?}"))
+                outcome.push(format!("{out:?}"));
             });
             outcome
         };

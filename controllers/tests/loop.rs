@@ -45,8 +45,7 @@ async fn looks(server: &lariat_fixtures::ReplayServer, seconds: u64) -> Vec<u128
     let seen = looks.clone();
     let observer = move |_: &_| seen.lock().unwrap().push(start.elapsed().as_millis() / 100);
     run(server, Duration::from_secs(seconds), observer).await;
-    let looks = looks.lock().unwrap().clone();
-    looks
+    std::mem::take(&mut *looks.lock().unwrap())
 }
 
 /// FAS-1: at once, which is 200 ms after it appeared, and then every period.

@@ -71,13 +71,16 @@ impl<K: Send + Sync + 'static> Delivery<K> {
     }
 
     fn deliver(&self, notification: &Notification<K>) {
+        let handler = &*self.handler;
         let call = || match notification {
             Notification::Added { object, is_in_initial_list } => {
-                self.handler.on_add(object, *is_in_initial_list)
+                handler.on_add(object, *is_in_initial_list);
             }
-            Notification::Updated { old, new } => self.handler.on_update(old, new),
-            Notification::Deleted(deleted) => self.handler.on_delete(deleted),
-            Notification::Synced => drop(self.synced.send_replace(true)),
+            Notification::Updated { old, new } => handler.on_update(old, new),
+            Notification::Deleted(deleted) => handler.on_delete(deleted),
+            Notification::Synced => {
+                self.synced.send_replace(true);
+            }
         };
         // The default panic hook has said what and where; here the story goes on for the other objects.
         if panic::catch_unwind(AssertUnwindSafe(call)).is_err() {
