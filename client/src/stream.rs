@@ -1,3 +1,4 @@
+use bytes::Bytes;
 use http::Method;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -15,8 +16,7 @@ use crate::error::{Error, TransportError};
 /// A call of [`next`](Self::next) that is dropped loses nothing.
 #[derive(Debug)]
 pub struct ListStream<K> {
-    target: String,
-    body: Option<Incoming>,
+    body: Body,
     decoder: ListDecoder<K>,
     meta: Option<ListMeta>,
 }
@@ -28,14 +28,23 @@ pub struct ListStream<K> {
 /// A call of [`next`](Self::next) that is dropped loses nothing.
 #[derive(Debug)]
 pub struct WatchStream<K> {
-    target: String,
-    body: Option<Incoming>,
+    body: Body,
     decoder: WatchDecoder<K>,
 }
 
+/// The bytes of an answer, and what it answers.
+#[derive(Debug)]
+struct Body {
+    target: String,
+    /// None once it has ended, in whatever way.
+    incoming: Option<Incoming>,
+}
+
+// === impl ListStream ===
+
 impl<K: DeserializeOwned> ListStream<K> {
     pub(crate) fn new(answer: Answer) -> Self {
-        Self { target: answer.target, body: Some(answer.body), decoder: ListDecoder::new(), meta: None }
+        Self { body: Body::new(answer), decoder: ListDecoder::new(), meta: None }
     }
 
     /// The next item, or none after the last one.
@@ -44,32 +53,21 @@ impl<K: DeserializeOwned> ListStream<K> {
     ///
     /// If the connection fails or the answer is not a list. The list is over then.
     pub async fn next(&mut self) -> Result<Option<Item<K>>, Error> {
-        loop {
-            let Some(body) = &mut self.body else { return Ok(None) };
+        while !self.body.is_over() {
             match self.decoder.next() {
                 Ok(None) => {}
                 Ok(item) => return Ok(item),
                 Err(cause) => return Err(self.failed(cause)),
             }
-            match body.frame().await {
-                Some(Ok(frame)) => {
-                    if let Ok(chunk) = frame.into_data() {
-                        self.decoder.push(chunk);
-                    }
-                }
-                Some(Err(error)) => {
-                    self.body = None;
-                    return Err(transport(&self.target, error));
-                }
-                None => {
-                    self.body = None;
-                    match std::mem::take(&mut self.decoder).finish() {
-                        Ok(meta) => self.meta = Some(meta),
-                        Err(cause) => return Err(self.failed(cause)),
-                    }
-                }
+            match self.body.chunk().await? {
+                Some(chunk) => self.decoder.push(chunk),
+                None => match std::mem::take(&mut self.decoder).finish() {
+                    Ok(meta) => self.meta = Some(meta),
+                    Err(cause) => return Err(self.failed(cause)),
+                },
             }
         }
+        Ok(None)
     }
 
     /// The list's metadata, once [`next`](Self::next) has returned none.
@@ -78,14 +76,16 @@ impl<K: DeserializeOwned> ListStream<K> {
     }
 
     fn failed(&mut self, cause: ListError) -> Error {
-        self.body = None;
-        Error::List { target: self.target.clone(), cause }
+        self.body.incoming = None;
+        Error::List { target: self.body.target.clone(), cause }
     }
 }
 
+// === impl WatchStream ===
+
 impl<K: DeserializeOwned> WatchStream<K> {
     pub(crate) fn new(answer: Answer) -> Self {
-        Self { target: answer.target, body: Some(answer.body), decoder: WatchDecoder::new() }
+        Self { body: Body::new(answer), decoder: WatchDecoder::new() }
     }
 
     /// The next event, or none once the server has ended the watch.
@@ -94,37 +94,57 @@ impl<K: DeserializeOwned> WatchStream<K> {
     ///
     /// If the connection fails, the watch is over. If something came that is no event, the next call goes on after it.
     pub async fn next(&mut self) -> Result<Option<WatchEvent<K>>, Error> {
-        loop {
-            let Some(body) = &mut self.body else { return Ok(None) };
+        while !self.body.is_over() {
             match self.decoder.next() {
                 Ok(None) => {}
                 Ok(event) => return Ok(event),
                 Err(cause) => return Err(self.failed(cause)),
             }
-            match body.frame().await {
-                Some(Ok(frame)) => {
-                    if let Ok(chunk) = frame.into_data() {
-                        self.decoder.push(chunk);
-                    }
-                }
-                Some(Err(error)) => {
-                    self.body = None;
-                    return Err(transport(&self.target, error));
-                }
+            match self.body.chunk().await? {
+                Some(chunk) => self.decoder.push(chunk),
                 None => {
-                    self.body = None;
                     let last = std::mem::take(&mut self.decoder).finish();
                     return last.map_err(|cause| self.failed(cause));
                 }
             }
         }
+        Ok(None)
     }
 
     fn failed(&self, cause: WatchError) -> Error {
-        Error::Watch { target: self.target.clone(), cause }
+        Error::Watch { target: self.body.target.clone(), cause }
     }
 }
 
-fn transport(target: &str, error: hyper::Error) -> Error {
-    Error::Transport { method: Method::GET, target: target.to_owned(), cause: TransportError::new(error) }
+// === impl Body ===
+
+impl Body {
+    fn new(answer: Answer) -> Self {
+        Self { target: answer.target, incoming: Some(answer.body) }
+    }
+
+    fn is_over(&self) -> bool {
+        self.incoming.is_none()
+    }
+
+    /// The next bytes, or none at the end. After that, and after an error, the body is over.
+    async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
+        while let Some(incoming) = &mut self.incoming {
+            match incoming.frame().await {
+                // Trailers say nothing that is wanted here.
+                Some(Ok(frame)) => {
+                    if let Ok(chunk) = frame.into_data() {
+                        return Ok(Some(chunk));
+                    }
+                }
+                Some(Err(error)) => {
+                    self.incoming = None;
+                    let cause = TransportError::new(error);
+                    return Err(Error::Transport { method: Method::GET, target: self.target.clone(), cause });
+                }
+                None => self.incoming = None,
+            }
+        }
+        Ok(None)
+    }
 }
