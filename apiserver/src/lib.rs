@@ -1,0 +1,3 @@
+//! An embedded Kubernetes API server.
+
+#![forbid(unsafe_code)]
