@@ -1,3 +1,8 @@
 //! An embedded Kubernetes API server.
 
 #![forbid(unsafe_code)]
+#![allow(dead_code)]
+
+mod failure;
+mod meta;
+mod storage;
