@@ -5,4 +5,6 @@
 
 mod failure;
 mod meta;
+mod options;
+mod request;
 mod storage;
