@@ -1,3 +1,6 @@
 //! An embedded Kubernetes API server.
 
 #![forbid(unsafe_code)]
+
+pub mod apply;
+pub mod patch;
