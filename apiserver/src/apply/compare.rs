@@ -71,7 +71,13 @@ impl Walk {
     }
 
     /// Whether it was taken as a whole.
-    fn visit_as(&mut self, form: Form, node: &dyn TypeInfo, old: Option<&Value>, new: Option<&Value>) -> bool {
+    fn visit_as(
+        &mut self,
+        form: Form,
+        node: &dyn TypeInfo,
+        old: Option<&Value>,
+        new: Option<&Value>,
+    ) -> bool {
         match form {
             Form::Scalar => self.visit_leaf(old, new),
             Form::List => self.visit_list(node, old, new),
@@ -131,7 +137,13 @@ impl Walk {
     }
 
     /// Compares what has the same element. Items that have it more than once are taken as a whole, under their element.
-    fn visit_items(&mut self, node: &dyn TypeInfo, element: PathElement, before: &[&Value], after: &[&Value]) {
+    fn visit_items(
+        &mut self,
+        node: &dyn TypeInfo,
+        element: PathElement,
+        before: &[&Value],
+        after: &[&Value],
+    ) {
         match (before, after) {
             ([] | [_], [] | [_]) => {
                 self.visit_part(element, node, before.first().copied(), after.first().copied());

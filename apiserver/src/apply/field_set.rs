@@ -106,7 +106,8 @@ impl FieldSet {
     pub fn difference(&self, other: &Self) -> Self {
         let members = self.members.difference(&other.members).cloned().collect();
         let children = self.children.iter().map(|(element, ours)| {
-            let rest = other.children.get(element).map_or_else(|| ours.clone(), |theirs| ours.difference(theirs));
+            let rest =
+                other.children.get(element).map_or_else(|| ours.clone(), |theirs| ours.difference(theirs));
             (element.clone(), rest)
         });
         Self { members, children: children.filter(|(_, set)| !set.is_empty()).collect() }
@@ -118,7 +119,8 @@ impl FieldSet {
         let members = self.members.difference(&other.members).cloned().collect();
         let children = self.children.iter().filter(|(element, _)| !other.members.contains(element));
         let children = children.map(|(element, ours)| {
-            let rest = other.children.get(element).map_or_else(|| ours.clone(), |them| ours.difference_below(them));
+            let rest =
+                other.children.get(element).map_or_else(|| ours.clone(), |them| ours.difference_below(them));
             (element.clone(), rest)
         });
         Self { members, children: children.filter(|(_, set)| !set.is_empty()).collect() }

@@ -20,7 +20,8 @@ const MAX_ANNOTATIONS: usize = 256 * 1024;
 pub(crate) fn allowed(types: &dyn TypeInfo, live: &Value, api_version: &str) -> Option<FieldSet> {
     let text = annotation(live)?;
     let config: Value = serde_json::from_str(text).ok()?;
-    if config.get("apiVersion").and_then(Value::as_str) != Some(api_version) || !is_within(&config, MAX_DEPTH) {
+    if config.get("apiVersion").and_then(Value::as_str) != Some(api_version) || !is_within(&config, MAX_DEPTH)
+    {
         return None;
     }
     let changes = compare(types, &config, live);

@@ -10,9 +10,15 @@ use super::types::{ListType, TypeInfo};
 /// # Errors
 ///
 /// The API server's words for an item that cannot be known, without its position.
-pub(crate) fn element_of(node: &dyn TypeInfo, list: &ListType<'_>, item: &Value) -> Result<PathElement, String> {
+pub(crate) fn element_of(
+    node: &dyn TypeInfo,
+    list: &ListType<'_>,
+    item: &Value,
+) -> Result<PathElement, String> {
     match (list, item) {
-        (ListType::Map(_), Value::Null) => Err("associative list with keys may not have a null element".into()),
+        (ListType::Map(_), Value::Null) => {
+            Err("associative list with keys may not have a null element".into())
+        }
         (ListType::Map(keys), Value::Object(fields)) => {
             let mut found = BTreeMap::new();
             for key in keys {
@@ -29,7 +35,9 @@ pub(crate) fn element_of(node: &dyn TypeInfo, list: &ListType<'_>, item: &Value)
         (ListType::Map(_), _) => Err("associative list with keys may not have non-map elements".into()),
         (_, Value::Object(_)) => Err("associative list without keys has an element that's a map type".into()),
         (_, Value::Array(_)) => Err("not supported: associative list with lists as elements".into()),
-        (_, Value::Null) => Err("associative list without keys has an element that's an explicit null".into()),
+        (_, Value::Null) => {
+            Err("associative list without keys has an element that's an explicit null".into())
+        }
         (_, value) => Ok(PathElement::Value(value.clone())),
     }
 }

@@ -225,7 +225,8 @@ impl<'t> FieldManager<'t> {
         }
         let field = |name: &str| config.get(name).and_then(Value::as_str).unwrap_or_default();
         let (api_version, kind) = (field("apiVersion"), field("kind"));
-        if api_version != request.api_version || self.kind.as_deref().is_some_and(|expected| kind != expected) {
+        if api_version != request.api_version || self.kind.as_deref().is_some_and(|expected| kind != expected)
+        {
             return refuse(&format!("invalid object type: {}", group_version_kind(api_version, kind)));
         }
         let metadata = config.get("metadata");
@@ -268,7 +269,10 @@ pub fn keep_times(live: &Value, new: &mut Value) {
         entry
     };
     let is_unchanged = before.len() == after.len()
-        && before.iter().zip(after).all(|(before, after)| is_same(&without_time(before), &without_time(after)));
+        && before
+            .iter()
+            .zip(after)
+            .all(|(before, after)| is_same(&without_time(before), &without_time(after)));
     if !is_unchanged {
         return;
     }
@@ -350,5 +354,9 @@ fn group_version_kind(api_version: &str, kind: &str) -> String {
 }
 
 fn text<'a>(object: &'a Value, field: &str) -> &'a str {
-    object.get("metadata").and_then(|metadata| metadata.get(field)).and_then(Value::as_str).unwrap_or_default()
+    object
+        .get("metadata")
+        .and_then(|metadata| metadata.get(field))
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }

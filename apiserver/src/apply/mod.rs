@@ -33,8 +33,8 @@ mod types;
 mod updater;
 pub(crate) mod value;
 
-pub(crate) use builtin::{builtin_shape, shape};
 pub use builtin::{Schemaless, builtin_type, empty_object, object_meta, reset_fields};
+pub(crate) use builtin::{builtin_shape, shape};
 pub(crate) use conflict::failure;
 pub use conflict::{ApplyError, Conflict, Conflicts};
 pub use field_set::FieldSet;

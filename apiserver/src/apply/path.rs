@@ -62,7 +62,8 @@ impl PathElement {
         match self {
             Self::Field(name) => format!("f:{name}"),
             Self::Key(fields) => {
-                let fields = fields.iter().map(|(name, value)| format!("{}:{value}", Value::from(name.as_str())));
+                let fields =
+                    fields.iter().map(|(name, value)| format!("{}:{value}", Value::from(name.as_str())));
                 format!("k:{{{}}}", fields.collect::<Vec<_>>().join(","))
             }
             Self::Value(value) => format!("v:{value}"),

@@ -60,7 +60,7 @@ impl Updater<'_> {
         managed.set(ManagedEntry { fields, time, ..own.clone() });
 
         let merged = merge(self.types, live, config);
-        let object = self.prune(&merged, &managed, &last);
+        let mut object = self.prune(&merged, &managed, &last);
         let changes = compare(self.types, live, &object).without(self.reset);
         let changed = changes.changed();
         if !force {
@@ -74,11 +74,14 @@ impl Updater<'_> {
             own.fields = own.fields.difference(&FieldSet::of_fields(NEVER_TRACKED));
         }
         disown(&mut managed, &FieldSet::new(), |_| false);
+        // Only now: whoever owns an object as such keeps it when its last part goes.
+        drop_emptied(&merged, &mut object);
         Ok((object, managed))
     }
 
     fn conflicts(&self, managed: &ManagedFields, own: &ManagedEntry, changed: &FieldSet) -> Conflicts {
-        let mut others: Vec<_> = managed.entries().iter().filter(|entry| !entry.is_same_manager(own)).collect();
+        let mut others: Vec<_> =
+            managed.entries().iter().filter(|entry| !entry.is_same_manager(own)).collect();
         others.sort_by(|left, right| left.rank().cmp(&right.rank()));
         let conflicts = others.into_iter().flat_map(|entry| {
             let paths = entry.fields.intersection(changed).paths();
@@ -104,9 +107,7 @@ impl Updater<'_> {
 
         // And back comes what nobody owns, as long as the manager did not set it.
         let left = with_declared(self.types, &fields_of(self.types, &pruned));
-        let mut object = without(self.types, merged, &all.difference(&left).intersection(&last));
-        drop_emptied(merged, &mut object);
-        object
+        without(self.types, merged, &all.difference(&left).intersection(&last))
     }
 }
 

@@ -42,7 +42,8 @@ pub(crate) fn order(left: &Value, right: &Value) -> Ordering {
         }
         (Value::Object(left), Value::Object(right)) => {
             let fields = left.iter().zip(right);
-            let fields = fields.map(|((key, value), (other, with))| key.cmp(other).then_with(|| order(value, with)));
+            let fields =
+                fields.map(|((key, value), (other, with))| key.cmp(other).then_with(|| order(value, with)));
             fields.fold(Ordering::Equal, Ordering::then).then(left.len().cmp(&right.len()))
         }
         _ => rank(left).cmp(&rank(right)),

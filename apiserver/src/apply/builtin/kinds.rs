@@ -57,11 +57,7 @@ const SERVICE: Shape = Struct(&[
     ("status", &Struct(&[("conditions", &CONDITIONS), ("loadBalancer", &Struct(&[("ingress", &ATOMIC)]))])),
 ]);
 
-const SERVICE_ACCOUNT: Shape = Struct(&[
-    METADATA,
-    ("imagePullSecrets", &ATOMIC),
-    ("secrets", &REFERENCES),
-]);
+const SERVICE_ACCOUNT: Shape = Struct(&[METADATA, ("imagePullSecrets", &ATOMIC), ("secrets", &REFERENCES)]);
 
 const EVENT: Shape = Struct(&[
     METADATA,

@@ -33,7 +33,11 @@ pub(crate) const META: Shape = Struct(&[
 ]);
 
 /// A list whose items are owned by some keys and patched by one of them.
-pub(crate) const fn by(keys: &'static [&'static str], patched_by: &'static str, item: &'static Shape) -> Shape {
+pub(crate) const fn by(
+    keys: &'static [&'static str],
+    patched_by: &'static str,
+    item: &'static Shape,
+) -> Shape {
     Shape::List { own: Own::By(keys), patch: Patch::MergeBy(patched_by), item }
 }
 

@@ -64,11 +64,7 @@ pub(super) fn merge_in_order(
 }
 
 /// Takes items out of a list of scalars.
-pub(super) fn delete_items(
-    shape: &Shape,
-    ours: Vec<Value>,
-    gone: Vec<Value>,
-) -> Result<Vec<Value>, Problem> {
+pub(super) fn delete_items(shape: &Shape, ours: Vec<Value>, gone: Vec<Value>) -> Result<Vec<Value>, Problem> {
     if are_objects(&ours, &gone)? {
         return merge_lists(shape, ours, gone);
     }

@@ -95,9 +95,7 @@ fn merge_field(
 ) -> Result<(), Problem> {
     let merged = match (original.remove(&name), value) {
         (_, Value::Null) => return Ok(()),
-        (Some(Value::Object(ours)), Value::Object(theirs)) => {
-            Value::Object(merge_maps(shape, ours, theirs)?)
-        }
+        (Some(Value::Object(ours)), Value::Object(theirs)) => Value::Object(merge_maps(shape, ours, theirs)?),
         (Some(Value::Array(ours)), Value::Array(theirs)) => {
             Value::Array(list::merge_lists(shape, ours, theirs)?)
         }
@@ -179,9 +177,8 @@ fn plain(value: Value) -> Option<Value> {
 }
 
 fn plain_fields(fields: Map<String, Value>) -> Map<String, Value> {
-    let is_directive = |name: &str| {
-        name == RETAIN_KEYS || name.starts_with(DELETE_FROM_LIST) || name.starts_with(SET_ORDER)
-    };
+    let is_directive =
+        |name: &str| name == RETAIN_KEYS || name.starts_with(DELETE_FROM_LIST) || name.starts_with(SET_ORDER);
     let fields = fields.into_iter().filter(|(name, value)| !value.is_null() && !is_directive(name));
     fields.filter_map(|(name, value)| Some((name, plain(value)?))).collect()
 }

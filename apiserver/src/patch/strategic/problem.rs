@@ -39,7 +39,9 @@ impl From<Problem> for PatchError {
     fn from(problem: Problem) -> Self {
         let text = problem.to_string();
         match problem {
-            Problem::BadPrimitiveList | Problem::BadRetainKeys | Problem::BadSetOrder => Self::Malformed(text),
+            Problem::BadPrimitiveList | Problem::BadRetainKeys | Problem::BadSetOrder => {
+                Self::Malformed(text)
+            }
             Problem::ListOfLists => Self::Rejected(text),
             _ => Self::Failed(text),
         }
