@@ -1,5 +1,7 @@
 //! Every create, update, patch and apply in the recordings leaves the managedFields that the API server answered with.
 
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, outside of a test function
+
 mod patch_support;
 
 use lariat_apiserver::apply::{FieldManager, ManagedFields, Request, TypeInfo, track_scale};

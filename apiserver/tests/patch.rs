@@ -1,5 +1,7 @@
 //! What the patches do, beyond what the recordings show.
 
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, outside of a test function
+
 use lariat_apiserver::patch::{PatchError, PatchKind, json_patch, merge_patch, strategic_patch};
 use serde_json::{Value, json};
 

@@ -1,5 +1,7 @@
 //! Every patch in the recordings gives the object that the API server answered with.
 
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, outside of a test function
+
 mod patch_support;
 
 use lariat_apiserver::patch::{PatchKind, json_patch, merge_patch, strategic_patch};

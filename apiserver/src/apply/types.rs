@@ -38,7 +38,7 @@ use serde_json::Value;
 ///     }
 /// }
 /// ```
-pub trait TypeInfo {
+pub trait TypeInfo: Sync {
     /// Whether an object here is owned as a whole (`x-kubernetes-map-type: atomic`).
     fn is_atomic_map(&self) -> bool {
         false
