@@ -494,3 +494,23 @@ fn junk(random: &mut fastrand::Rng, depth: usize) -> Value {
         }
     }
 }
+
+#[test]
+fn a_manager_that_updates_is_known_by_its_version_too() {
+    let maps = maps();
+    let mut live = maps.track_update(None, map(json!({"a": "1"})), &by("one"));
+    live["metadata"]["uid"] = json!("u");
+    let mut new = live.clone();
+    new["data"]["b"] = json!("1");
+    let tracked = maps.track_update(Some(&live), new, &Request { api_version: "v2", ..by("one") });
+    assert_eq!(owners(&tracked).len(), 2);
+
+    // Whoever applies is one manager in all versions.
+    let applied = maps.apply(None, &map(json!({"a": "1"})), &by("one"), false).unwrap().object;
+    let mut config = map(json!({"b": "1"}));
+    config["apiVersion"] = json!("v2");
+    let request = Request { api_version: "v2", ..by("one") };
+    let applied = maps.apply(Some(&applied), &config, &request, false).unwrap().object;
+    assert_eq!(owners(&applied), [("one/Apply".into(), json!({"f:data": {"f:b": {}}}))]);
+    assert_eq!(applied["data"], json!({"b": "1"}));
+}
