@@ -3,8 +3,11 @@
 #![forbid(unsafe_code)]
 #![allow(dead_code)]
 
+pub mod apply;
 mod failure;
 mod meta;
 mod options;
+pub mod patch;
 mod request;
 mod storage;
+mod watch;
