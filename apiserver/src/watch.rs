@@ -233,6 +233,9 @@ impl Body for WatchBody {
         if self.over {
             return Poll::Ready(None);
         }
+        // Read before the buffer: a write is in all buffers before it is counted, so if the buffer is empty then all events
+        // up to this revision were sent.
+        let revision = self.bookmark.as_ref().map_or(0, |bookmark| bookmark.revision.load(Ordering::Acquire));
         if let Some(event) = self.initial.pop() {
             let line = self.line(event);
             return Poll::Ready(Some(Ok(Frame::data(line))));
@@ -255,8 +258,6 @@ impl Body for WatchBody {
         {
             let next = Bookmarks::next_after(Instant::now(), bookmark.deadline);
             bookmark.next.as_mut().reset(next);
-            // All events up to this revision have left the buffer, which was empty just now.
-            let revision = bookmark.revision.load(Ordering::Acquire);
             let line = encode("BOOKMARK", &self.marker(revision));
             cx.waker().wake_by_ref();
             return Poll::Ready(Some(Ok(Frame::data(line))));
