@@ -1,3 +1,5 @@
 //! An embedded Kubernetes API server.
 
 #![forbid(unsafe_code)]
+
+pub mod schema;
