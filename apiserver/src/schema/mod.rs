@@ -16,10 +16,14 @@
 //! - Maps are walked in the order of their keys, so that the same object always gives the same errors. The server's
 //!   own order differs from run to run where a schema has several fields.
 
+mod columns;
 mod default;
+mod definition;
+mod definition_check;
 mod duplicates;
 mod error;
 mod formats;
+mod jsonpath;
 mod lists;
 mod metadata;
 mod names;
@@ -27,16 +31,29 @@ mod parse;
 mod path;
 mod pattern;
 mod prune;
+mod resource;
+mod scale;
+mod schema_check;
 mod structural;
+mod structural_check;
 mod text;
 mod time;
 mod validate;
 
+pub use columns::{ColumnDefinition, TableColumns};
+pub use definition::{
+    CLEANUP_FINALIZER, Conversion, CustomResourceDefinition, DefinitionCondition, DefinitionNames,
+    DefinitionSchema, DefinitionSpec, DefinitionStatus, DefinitionVersion, PrinterColumn, ScalePaths,
+    SelectableField, Subresources,
+};
 pub use duplicates::duplicate_fields;
 pub use error::{FieldError, FieldErrorKind, invalid_status, strict_status};
+pub use jsonpath::{JsonPath, JsonPathError};
 pub use parse::SchemaError;
 pub use pattern::PatternError;
 pub use prune::{duplicate_field, unknown_field};
+pub use resource::CustomResource;
+pub use scale::{ScaleError, apply_scale, apply_scale_version, scale, validate_scale_fields};
 pub use structural::{CelRule, ListType, MapType, Schema, SchemaType, Segment, StructuralSchema};
 
 /// How deeply a schema, or a value that no schema describes, may be nested.

@@ -79,7 +79,7 @@ impl Pruning {
                     }
                     match (schema.properties.get(key), &schema.additional) {
                         (Some(known), _) => {
-                            self.at(key, |this| this.known(field, known, known.embedded, false))
+                            self.at(key, |this| this.known(field, known, known.embedded, false));
                         }
                         (None, Some(Additional::Schema(known))) => {
                             self.at(key, |this| this.known(field, known, known.embedded, false));
@@ -97,7 +97,7 @@ impl Pruning {
             Value::Array(items) => match &schema.items {
                 // A list that preserves unknown fields hands that on to its items.
                 Some(item) => {
-                    self.each_item(items, |this, value| this.known(value, item, item.embedded, keep))
+                    self.each_item(items, |this, value| this.known(value, item, item.embedded, keep));
                 }
                 None if keep => {}
                 None => self.each_item(items, Self::unknown),

@@ -1,6 +1,6 @@
 //! Times as they stand in objects, and ages as tables show them.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A date: `2006-01-02`.
 pub(crate) fn is_date(text: &str) -> bool {
@@ -96,13 +96,6 @@ fn human_duration(seconds: i64) -> String {
     }
 }
 
-/// The time that `seconds` after 1970 is, for tests and callers that have it in an object.
-pub(crate) fn system_time(text: &str) -> Option<SystemTime> {
-    let (seconds, nanos) = parse_rfc3339(text)?;
-    let seconds = Duration::from_secs(u64::try_from(seconds).ok()?);
-    UNIX_EPOCH.checked_add(seconds)?.checked_add(Duration::from_nanos(nanos.into()))
-}
-
 /// Days since 1970.
 fn parse_date(text: &str) -> Option<i64> {
     let mut parts = text.splitn(3, '-');
@@ -148,7 +141,14 @@ fn digits(text: &str, count: usize) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{age, format_rfc3339, human_duration, system_time};
+    use std::time::{Duration, SystemTime};
+
+    use super::{age, format_rfc3339, human_duration, parse_rfc3339};
+
+    fn system_time(text: &str) -> Option<SystemTime> {
+        let (seconds, nanos) = parse_rfc3339(text)?;
+        Some(SystemTime::UNIX_EPOCH + Duration::new(u64::try_from(seconds).ok()?, nanos))
+    }
 
     #[test]
     fn times_survive_a_round_trip() {
