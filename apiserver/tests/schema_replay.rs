@@ -1,5 +1,7 @@
 //! The recorded life of a custom resource, from its definition on, answered by the schemas instead of a server.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // a test fails by panicking
+
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 

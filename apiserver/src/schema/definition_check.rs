@@ -348,6 +348,15 @@ fn validate_selectable(
     let path = path.child("selectableFields");
     // What is wrong with the schema is reported for the schema.
     let Some(schema) = schema.and_then(|schema| StructuralSchema::parse(schema).ok()) else { return };
+    validate_selectable_paths(fields, schema.root(), &path, errors);
+}
+
+fn validate_selectable_paths<'a>(
+    fields: &'a [SelectableField],
+    schema: &'a Schema,
+    path: &FieldPath,
+    errors: &mut Vec<FieldError>,
+) {
     let mut seen: Vec<&str> = Vec::new();
     for (index, field) in fields.iter().enumerate() {
         let path = path.index(index).child("jsonPath");
@@ -357,12 +366,20 @@ fn validate_selectable(
             continue;
         }
         let found = text.strip_prefix('.').filter(|rest| !rest.is_empty()).and_then(|rest| {
-            rest.split('.').try_fold(schema.root(), |schema, name| schema.properties.get(name))
+            let part = |schema: &'a Schema, name| match schema.properties.is_empty() {
+                true => schema.additional_schema(),
+                false => schema.properties.get(name),
+            };
+            rest.split('.').try_fold(schema, part)
         });
         let is_metadata = text == ".metadata" || is_under(text, ".metadata");
-        if found.is_none() && !is_metadata {
-            let detail = "is an invalid path: does not refer to a valid field";
-            errors.push(FieldError::invalid(&path, text, detail));
+        let problem = match text.contains('[') {
+            true => Some("array notation is not allowed"),
+            false if found.is_none() && !is_metadata => Some("does not refer to a valid field"),
+            false => None,
+        };
+        if let Some(problem) = problem {
+            errors.push(FieldError::invalid(&path, text, format!("is an invalid path: {problem}")));
             continue;
         }
         if is_metadata {
@@ -381,7 +398,7 @@ fn validate_selectable(
         }
     }
     if u64::try_from(seen.len()).is_ok_and(|count| count > MAX_SELECTABLE_FIELDS) {
-        errors.push(FieldError::too_many(&path, seen.len(), MAX_SELECTABLE_FIELDS));
+        errors.push(FieldError::too_many(path, seen.len(), MAX_SELECTABLE_FIELDS));
     }
 }
 

@@ -200,7 +200,8 @@ fn condition(schema: &Map<String, Value>, exempt: Exempt, path: &FieldPath, erro
     }
 }
 
-/// Every field that a condition of `schema` names is specified in `specified`, too.
+/// Every field that a condition of `schema` names is specified in `specified`, too. Like the server, this begins with
+/// the conditions of the root only.
 fn completeness(
     schema: &Map<String, Value>,
     specified: &Map<String, Value>,
