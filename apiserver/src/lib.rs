@@ -11,3 +11,5 @@ pub mod patch;
 mod request;
 mod storage;
 mod watch;
+
+pub mod schema;
