@@ -1,0 +1,131 @@
+use std::sync::Arc;
+
+use lariat_api::{Status, StatusDetails};
+use serde_json::{Value, json};
+
+use super::{answer, no_such, read, rfc3339};
+use crate::context::Context;
+use crate::failure::{self, What};
+use crate::options::ListOptions;
+use crate::reply::Reply;
+use crate::state::State;
+use crate::storage::Stored;
+use crate::{form, meta};
+
+/// The finalizers by which a deletion waits for the garbage collector.
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+pub(crate) const ORPHAN: &str = "orphan";
+
+/// What became of an object that was to be deleted.
+enum Deleted {
+    /// It is gone.
+    Gone,
+    /// It is marked and goes when its finalizers have.
+    Marked(Arc<Stored>),
+}
+
+/// Deletes an object.
+pub(crate) fn delete(state: &mut State, context: &Context, options: &Value) -> Result<Reply, Status> {
+    let live = state.storage.get(&context.served.storage, &context.key(&context.name));
+    let live = live.cloned().ok_or_else(|| no_such(context))?;
+    check_preconditions(context, options, &live.object)?;
+    match delete_live(state, context, options, &live) {
+        Deleted::Marked(stored) => Ok(answer(context, 200, &stored.object, Vec::new())),
+        Deleted::Gone => {
+            let details = StatusDetails {
+                name: context.name.clone(),
+                group: context.served.group.clone(),
+                kind: context.served.plural.clone(),
+                uid: meta::uid(&live.object).to_owned(),
+                ..StatusDetails::default()
+            };
+            Ok(failure::success(Some(details)).into())
+        }
+    }
+}
+
+/// Deletes all objects of a selection, and answers with them as they were.
+pub(crate) fn delete_collection(
+    state: &mut State,
+    context: &Context,
+    list: &ListOptions,
+    options: &Value,
+) -> Result<Reply, Status> {
+    let selection = read::selection(context, &list.labels, &list.fields)?;
+    let mut objects = Vec::new();
+    for (_, live) in state.storage.list(&context.served.storage, &context.namespace) {
+        if selection.matches(&live.object) {
+            delete_live(state, context, options, &live);
+            objects.push(live.object.clone());
+        }
+    }
+    let metadata = json!({"resourceVersion": state.storage.revision().to_string()});
+    Ok(Reply::json(200, form::list(&context.served, &objects, metadata, context.form, context.now)))
+}
+
+fn delete_live(state: &mut State, context: &Context, options: &Value, live: &Arc<Stored>) -> Deleted {
+    let key = context.key(meta::name(&live.object));
+    let mut object = live.object.clone();
+    let mut finalizers: Vec<String> = meta::finalizers(&object).map(str::to_owned).collect();
+    let propagation = match options["propagationPolicy"].as_str() {
+        Some(policy) => Some(policy),
+        None => match context.query.text("propagationPolicy") {
+            "" if options["orphanDependents"] == json!(true) => Some("Orphan"),
+            "" => None,
+            policy => Some(policy),
+        },
+    };
+    if let Some(policy) = propagation {
+        finalizers.retain(|finalizer| finalizer != FOREGROUND && finalizer != ORPHAN);
+        match policy {
+            "Foreground" => finalizers.push(FOREGROUND.to_owned()),
+            "Orphan" => finalizers.push(ORPHAN.to_owned()),
+            _ => {}
+        }
+    }
+    if finalizers.is_empty() {
+        if !context.is_dry_run() {
+            state.delete(&context.served.storage, &key);
+        }
+        return Deleted::Gone;
+    }
+    let was_marked = meta::is_being_deleted(&object);
+    if !was_marked {
+        meta::set(&mut object, "deletionTimestamp", rfc3339(context.now));
+        meta::set(&mut object, "deletionGracePeriodSeconds", 0);
+        if let Some(generation) = object["metadata"]["generation"].as_i64() {
+            meta::set(&mut object, "generation", generation.saturating_add(1));
+        }
+    }
+    meta::set(&mut object, "finalizers", finalizers);
+    if context.is_dry_run() || object == live.object {
+        return Deleted::Marked(live.clone());
+    }
+    Deleted::Marked(state.put(&context.served.storage, key, object))
+}
+
+fn check_preconditions(context: &Context, options: &Value, live: &Value) -> Result<(), Status> {
+    let preconditions = &options["preconditions"];
+    let what = What { group: &context.served.group, kind: &context.served.kind, name: &context.name };
+    if let Some(uid) = preconditions["uid"].as_str()
+        && uid != meta::uid(live)
+    {
+        let why = format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been \
+             deleted and then recreated",
+            meta::uid(live)
+        );
+        return Err(failure::conflict(what, &why));
+    }
+    if let Some(version) = preconditions["resourceVersion"].as_str()
+        && version != meta::resource_version(live)
+    {
+        let why = format!(
+            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({}). \
+             The object might have been modified",
+            meta::resource_version(live)
+        );
+        return Err(failure::conflict(what, &why));
+    }
+    Ok(())
+}
