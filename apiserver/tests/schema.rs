@@ -618,6 +618,10 @@ fn answers_are_those_of_the_server() {
 fn duplicates_are_found_in_the_bytes() {
     let body = br#"{"a": [{"b": 1, "b": {"c": 1, "c": 2}}, {"b": 1}], "d": 1, "d": 2, "d": 3}"#;
     assert_eq!(duplicate_fields(body), ["a[0].b", "a[0].b.c", "d"]);
+    assert_eq!(
+        duplicate_fields(br#"{"a": [[], {"b": 1, "b": 2}], "c": {"a": 1, "a": 1}}"#),
+        ["a[1].b", "c.a"]
+    );
     assert_eq!(duplicate_fields(br#"{"a": 1, "a": 2, "#), ["a"]);
     assert!(duplicate_fields(b"").is_empty());
     assert!(duplicate_fields("[".repeat(100_000).as_bytes()).is_empty());

@@ -24,9 +24,11 @@ mod duplicates;
 mod error;
 mod formats;
 mod jsonpath;
+mod list_check;
 mod lists;
 mod metadata;
 mod names;
+mod numbers;
 mod parse;
 mod path;
 mod pattern;
@@ -38,7 +40,9 @@ mod structural;
 mod structural_check;
 mod text;
 mod time;
+mod trail;
 mod validate;
+mod version_check;
 
 pub use columns::{ColumnDefinition, TableColumns};
 pub use definition::{
