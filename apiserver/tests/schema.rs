@@ -900,3 +900,25 @@ fn deep_values_end_somewhere() {
     schema.default(&mut object);
     assert!(!schema.validate(&object).is_empty());
 }
+
+#[test]
+fn the_deepest_schema_fits_on_a_small_stack() {
+    let work = || {
+        let (mut schema, mut object) = (json!({"type": "integer", "default": 1}), json!("x"));
+        for level in 0..lariat_apiserver::schema::MAX_DEPTH {
+            // Lists of alternatives take the most stack.
+            (schema, object) = match level % 3 {
+                0 => (json!({"type": "object", "properties": {"a": schema}}), json!({"a": object})),
+                1 => (json!({"type": "array", "items": schema}), json!([object])),
+                _ => (json!({"anyOf": [{"not": {}}, schema]}), object),
+            };
+        }
+        let schema = parse(&schema);
+        schema.default(&mut object);
+        assert!(!schema.validate(&object).is_empty());
+        assert_eq!(schema.validate_update(&object, &object), []);
+        schema.prune(&mut object);
+    };
+    let small = std::thread::Builder::new().stack_size(1 << 20).spawn(work).expect("a thread can be started");
+    small.join().expect("nothing overflows");
+}

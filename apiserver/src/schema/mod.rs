@@ -62,6 +62,6 @@ pub use structural::{CelRule, ListType, MapType, Schema, SchemaType, Segment, St
 
 /// How deeply a schema, or a value that no schema describes, may be nested.
 ///
-/// A body is decoded to at most 128 levels, so nothing that was decoded is deeper, and the stack of a small thread is
-/// enough for it.
+/// A body is decoded to at most 128 levels, so nothing that was decoded is deeper. A stack of one megabyte is enough for
+/// it, in a debug build too.
 pub const MAX_DEPTH: usize = 128;
