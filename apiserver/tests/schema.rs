@@ -618,6 +618,10 @@ fn answers_are_those_of_the_server() {
 fn duplicates_are_found_in_the_bytes() {
     let body = br#"{"a": [{"b": 1, "b": {"c": 1, "c": 2}}, {"b": 1}], "d": 1, "d": 2, "d": 3}"#;
     assert_eq!(duplicate_fields(body), ["a[0].b", "a[0].b.c", "d"]);
+    assert_eq!(
+        duplicate_fields(br#"{"a": [[], {"b": 1, "b": 2}], "c": {"a": 1, "a": 1}}"#),
+        ["a[1].b", "c.a"]
+    );
     assert_eq!(duplicate_fields(br#"{"a": 1, "a": 2, "#), ["a"]);
     assert!(duplicate_fields(b"").is_empty());
     assert!(duplicate_fields("[".repeat(100_000).as_bytes()).is_empty());
@@ -895,4 +899,26 @@ fn deep_values_end_somewhere() {
     schema.prune(&mut object);
     schema.default(&mut object);
     assert!(!schema.validate(&object).is_empty());
+}
+
+#[test]
+fn the_deepest_schema_fits_on_a_small_stack() {
+    let work = || {
+        let (mut schema, mut object) = (json!({"type": "integer", "default": 1}), json!("x"));
+        for level in 0..lariat_apiserver::schema::MAX_DEPTH {
+            // Lists of alternatives take the most stack.
+            (schema, object) = match level % 3 {
+                0 => (json!({"type": "object", "properties": {"a": schema}}), json!({"a": object})),
+                1 => (json!({"type": "array", "items": schema}), json!([object])),
+                _ => (json!({"anyOf": [{"not": {}}, schema]}), object),
+            };
+        }
+        let schema = parse(&schema);
+        schema.default(&mut object);
+        assert!(!schema.validate(&object).is_empty());
+        assert_eq!(schema.validate_update(&object, &object), []);
+        schema.prune(&mut object);
+    };
+    let small = std::thread::Builder::new().stack_size(1 << 20).spawn(work).expect("a thread can be started");
+    small.join().expect("nothing overflows");
 }

@@ -570,6 +570,14 @@ fn names_that_are_taken_are_not_accepted() {
     assert!(third.is_established());
     // When the name is free again, it is accepted.
     assert!(second.accept_names([], now) && second.is_established());
+    // The time of a transition stays while nothing changes.
+    assert!(!second.accept_names([], now + Duration::from_secs(60)));
+    second.set_condition("Established", true, "Again", "", now + Duration::from_secs(60));
+    let condition = second.condition("Established").expect("it is there");
+    assert_eq!(
+        (condition.reason.as_str(), condition.last_transition_time.as_str()),
+        ("Again", "1970-01-02T00:00:00Z")
+    );
 }
 
 #[test]

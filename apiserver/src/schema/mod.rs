@@ -24,9 +24,11 @@ mod duplicates;
 mod error;
 mod formats;
 mod jsonpath;
+mod list_check;
 mod lists;
 mod metadata;
 mod names;
+mod numbers;
 mod parse;
 mod path;
 mod pattern;
@@ -38,7 +40,9 @@ mod structural;
 mod structural_check;
 mod text;
 mod time;
+mod trail;
 mod validate;
+mod version_check;
 
 pub use columns::{ColumnDefinition, TableColumns};
 pub use definition::{
@@ -58,6 +62,6 @@ pub use structural::{CelRule, ListType, MapType, Schema, SchemaType, Segment, St
 
 /// How deeply a schema, or a value that no schema describes, may be nested.
 ///
-/// A body is decoded to at most 128 levels, so nothing that was decoded is deeper, and the stack of a small thread is
-/// enough for it.
+/// A body is decoded to at most 128 levels, so nothing that was decoded is deeper. A stack of one megabyte is enough for
+/// it, in a debug build too.
 pub const MAX_DEPTH: usize = 128;

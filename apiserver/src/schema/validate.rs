@@ -6,16 +6,18 @@
 //!
 //! On an update, errors of a value that did not change are forgiven (validation ratcheting).
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
 use super::error::{FieldError, FieldErrorKind};
 use super::lists;
+use super::numbers::{bound_text, compare, is_multiple, is_whole};
 use super::path::FieldPath;
-use super::structural::{Additional, Bound, ListType, Schema, SchemaType, StructuralSchema};
+use super::structural::{Additional, ListType, Schema, SchemaType, StructuralSchema};
 use super::text::{self, GoNumber};
+use super::trail::{Step, Trail};
 
 impl StructuralSchema {
     /// Everything that is wrong with an object: its values, the objects that it embeds, its lists.
@@ -60,47 +62,6 @@ impl Schema {
         let mut seen = BTreeSet::new();
         errors.retain(|error| seen.insert((error.field.clone(), error.message())));
         errors
-    }
-}
-
-/// Where a value stands, relative to where validation began. It is written out only when there is an error.
-struct Trail<'a> {
-    parent: Option<&'a Trail<'a>>,
-    step: Step<'a>,
-}
-
-enum Step<'a> {
-    Root,
-    Field(&'a str),
-    /// A key of a map. At the root it begins with a dot.
-    Key(&'a str),
-    Item(usize),
-}
-
-impl<'a> Trail<'a> {
-    const ROOT: Trail<'static> = Trail { parent: None, step: Step::Root };
-
-    fn then(&'a self, step: Step<'a>) -> Trail<'a> {
-        Trail { parent: Some(self), step }
-    }
-
-    fn write(&self) -> String {
-        let mut steps = vec![&self.step];
-        let mut trail = self;
-        while let Some(parent) = trail.parent {
-            trail = parent;
-            steps.push(&trail.step);
-        }
-        let mut path = String::new();
-        for step in steps.into_iter().rev() {
-            match step {
-                Step::Root => {}
-                Step::Field(name) if path.is_empty() => path.push_str(name),
-                Step::Field(name) | Step::Key(name) => _ = write!(path, ".{name}"),
-                Step::Item(index) => _ = write!(path, "[{index}]"),
-            }
-        }
-        path
     }
 }
 
@@ -325,29 +286,16 @@ impl Check<'_> {
             }
         }
         // The server names the lower bound before the upper one.
-        if let Some(Bound { value: bound, exclusive }) = checks.minimum {
-            let relation = if exclusive { "greater than" } else { "greater than or equal to" };
-            let fails = match number {
-                GoNumber::Int(int) if exclusive => int <= bound as i64,
-                GoNumber::Int(int) => int < bound as i64,
-                GoNumber::Float(float) if exclusive => float <= bound,
-                GoNumber::Float(float) => float < bound,
-            };
-            if fails {
-                let detail = format!("should be {relation} {}", bound_text(number, bound));
-                errors.push(self.invalid(trail, value(), &detail));
-            }
-        }
-        if let Some(Bound { value: bound, exclusive }) = checks.maximum {
-            let relation = if exclusive { "less than" } else { "less than or equal to" };
-            let fails = match number {
-                GoNumber::Int(int) if exclusive => int >= bound as i64,
-                GoNumber::Int(int) => int > bound as i64,
-                GoNumber::Float(float) if exclusive => float >= bound,
-                GoNumber::Float(float) => float > bound,
-            };
-            if fails {
-                let detail = format!("should be {relation} {}", bound_text(number, bound));
+        let bounds = [
+            (checks.minimum, Ordering::Less, "greater than"),
+            (checks.maximum, Ordering::Greater, "less than"),
+        ];
+        for (bound, beyond, relation) in bounds {
+            let Some(bound) = bound else { continue };
+            let order = compare(number, bound.value);
+            if order == Some(beyond) || bound.exclusive && order == Some(Ordering::Equal) {
+                let or_equal = if bound.exclusive { "" } else { " or equal to" };
+                let detail = format!("should be {relation}{or_equal} {}", bound_text(number, bound.value));
                 errors.push(self.invalid(trail, value(), &detail));
             }
         }
@@ -504,33 +452,4 @@ fn is_below(count: usize, least: u64) -> bool {
 
 fn is_above(count: usize, most: u64) -> bool {
     u64::try_from(count).is_ok_and(|count| count > most)
-}
-
-/// Whether a float is a whole number, within the tolerance that the server has.
-fn is_whole(value: f64) -> bool {
-    const LARGEST: f64 = 9_007_199_254_740_991.0;
-    const TOLERANCE: f64 = 1e-9;
-    if !value.is_finite() || value.abs() > LARGEST {
-        return false;
-    }
-    let difference = (value - value.round()).abs();
-    value == value.round() || difference < TOLERANCE * value.abs().min(1.0)
-}
-
-fn is_multiple(number: GoNumber, factor: f64) -> bool {
-    match number {
-        // The server divides integers as integers. A factor below one is zero then, which it does not survive.
-        GoNumber::Int(int) if factor >= 1.0 => int.checked_rem(factor as i64).is_none_or(|rest| rest == 0),
-        _ if factor == 0.0 => false,
-        number if factor < 1.0 => is_whole(1.0 / factor * number.as_f64()),
-        number => is_whole(number.as_f64() / factor),
-    }
-}
-
-/// A bound as it is compared with the number: integers are compared with integers.
-fn bound_text(number: GoNumber, bound: f64) -> String {
-    match number {
-        GoNumber::Int(_) => (bound as i64).to_string(),
-        GoNumber::Float(_) => text::float(bound),
-    }
 }
