@@ -17,7 +17,13 @@ pub(crate) fn object(served: &Served, object: &Value, form: Form, now: SystemTim
 }
 
 /// A list in a form.
-pub(crate) fn list(served: &Served, objects: &[Value], metadata: Value, form: Form, now: SystemTime) -> Value {
+pub(crate) fn list(
+    served: &Served,
+    objects: &[Value],
+    metadata: Value,
+    form: Form,
+    now: SystemTime,
+) -> Value {
     match form {
         Form::Full | Form::Discovery => {
             let items: Vec<Value> = objects.iter().map(|object| versioned(served, object)).collect();

@@ -100,6 +100,13 @@ impl WatchOptions {
     }
 }
 
+impl WatchOptions {
+    /// Whether the watch is to begin at a version that the server has not reached.
+    pub(crate) fn is_ahead_of(&self, revision: u64) -> bool {
+        matches!(self.version, Version::At(version) if version > revision)
+    }
+}
+
 impl Version {
     fn parse(text: &str) -> Result<Self, String> {
         match text {

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use lariat_api::{Clock, Randomness};
 use serde_json::Value;
+use tokio::sync::Notify;
 
 use crate::kinds::Kinds;
 use crate::storage::{Change, Key, ResourceName, Storage, Stored};
@@ -19,6 +20,8 @@ pub(crate) struct State {
     pub(crate) randomness: Randomness,
     /// The revision up to which all watchers were told.
     pub(crate) told: Arc<AtomicU64>,
+    /// Wakes those who wait for a revision.
+    pub(crate) reached: Arc<Notify>,
     /// How many events a watcher's buffer holds.
     pub(crate) watch_buffer: usize,
 }
@@ -48,7 +51,14 @@ impl State {
         // Version 4, variant 1, as in RFC 9562.
         let high = high & !0xf000 | 0x4000;
         let low = low & !(0b11 << 62) | 0b10 << 62;
-        format!("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, high >> 16 & 0xffff, high & 0xffff, low >> 48, low & 0xffff_ffff_ffff)
+        format!(
+            "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+            high >> 32,
+            high >> 16 & 0xffff,
+            high & 0xffff,
+            low >> 48,
+            low & 0xffff_ffff_ffff
+        )
     }
 
     /// The end of a generated name.
@@ -61,5 +71,6 @@ impl State {
     fn tell(&mut self, change: &Change) {
         self.watchers.tell(change);
         self.told.store(change.revision, Ordering::Release);
+        self.reached.notify_waiters();
     }
 }

@@ -3,6 +3,7 @@
 //! A watcher has a buffer of bounded size. A write goes into it while the storage is locked, so every watcher sees all
 //! writes in order; one whose buffer is full is cut off, and its client goes on from where it was.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -29,12 +30,7 @@ pub(crate) struct Selection {
     pub(crate) namespace: String,
     pub(crate) labels: labels::Selector,
     pub(crate) fields: fields::Selector,
-    /// The value of a field of an object, for field selectors.
-    pub(crate) field_of: FieldOf,
 }
-
-/// Gives the value of a field that selectors may name.
-pub(crate) type FieldOf = Arc<dyn for<'a> Fn(&'a Value, &str) -> Option<&'a str> + Send + Sync>;
 
 /// Turns an object into the form that its watcher asked for.
 pub(crate) type Render = Arc<dyn Fn(&Value) -> Value + Send + Sync>;
@@ -97,8 +93,10 @@ impl Selection {
     pub(crate) fn matches(&self, object: &Value) -> bool {
         (self.namespace.is_empty() || meta::namespace(object) == self.namespace)
             && self.labels.matches(&meta::Labels(object))
-            && (self.fields.is_empty()
-                || self.fields.matches(&ObjectFields { object, field_of: &self.field_of }))
+            && self.fields.requirements().iter().all(|requirement| {
+                let is_equal = field(object, requirement.field()) == requirement.value();
+                is_equal == (requirement.operator() == fields::Operator::Equals)
+            })
     }
 
     /// What a write is to those who see this selection.
@@ -115,15 +113,12 @@ impl Selection {
     }
 }
 
-/// An object as field selectors see it.
-struct ObjectFields<'a> {
-    object: &'a Value,
-    field_of: &'a FieldOf,
-}
-
-impl fields::Fields for ObjectFields<'_> {
-    fn field(&self, name: &str) -> Option<&str> {
-        (self.field_of)(self.object, name)
+/// The value of a field as field selectors see it: the text, or the number as a text; `""` if there is none.
+fn field<'a>(object: &'a Value, name: &str) -> Cow<'a, str> {
+    match name.split('.').try_fold(object, |value, part| value.get(part)) {
+        Some(Value::String(text)) => Cow::Borrowed(text),
+        Some(value @ (Value::Bool(_) | Value::Number(_))) => Cow::Owned(value.to_string()),
+        _ => Cow::Borrowed(""),
     }
 }
 

@@ -59,6 +59,7 @@ pub use prune::{duplicate_field, unknown_field};
 pub use resource::CustomResource;
 pub use scale::{ScaleError, apply_scale, apply_scale_version, scale, validate_scale_fields};
 pub use structural::{CelRule, ListType, MapType, Schema, SchemaType, Segment, StructuralSchema};
+pub(crate) use time::format_rfc3339 as rfc3339;
 
 /// How deeply a schema, or a value that no schema describes, may be nested.
 ///

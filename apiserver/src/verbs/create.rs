@@ -1,7 +1,7 @@
 use lariat_api::Status;
 use serde_json::{Value, json};
 
-use super::{Sent, answer, check, decode, field_manager, rfc3339};
+use super::{Sent, answer, check, decode, rfc3339};
 use crate::apply;
 use crate::context::Context;
 use crate::failure::{self, What};
@@ -17,7 +17,11 @@ pub(crate) fn create(state: &mut State, context: &Context, sent: Sent) -> Result
 }
 
 /// Creates an object that has its defaults.
-pub(super) fn create_decoded(state: &mut State, context: &Context, mut object: Value) -> Result<Value, Status> {
+pub(super) fn create_decoded(
+    state: &mut State,
+    context: &Context,
+    mut object: Value,
+) -> Result<Value, Status> {
     let now = rfc3339(context.now);
     if meta::name(&object).is_empty() {
         let prefix = object["metadata"]["generateName"].as_str().unwrap_or_default();
@@ -34,7 +38,11 @@ pub(super) fn create_decoded(state: &mut State, context: &Context, mut object: V
     context.served.prepare_create(&mut object);
     // An apply has said already who owns what.
     if object["metadata"]["managedFields"].is_null() {
-        object = field_manager(context).track_update(None, object, &request(context, &now));
+        object = context.served.field_manager(&context.subresource).track_update(
+            None,
+            object,
+            &request(context, &context.served.api_version(), &now),
+        );
     }
     check_namespace(state, context, meta::name(&object))?;
     check(context, &object, &context.served.validate_create(&object))?;
@@ -53,13 +61,8 @@ pub(super) fn create_decoded(state: &mut State, context: &Context, mut object: V
     Ok(state.put(&context.served.storage, key, object).object.clone())
 }
 
-pub(super) fn request<'a>(context: &'a Context, now: &'a str) -> apply::Request<'a> {
-    apply::Request {
-        manager: &context.manager,
-        api_version: &context.served.custom.api_version,
-        subresource: &context.subresource,
-        now,
-    }
+pub(super) fn request<'a>(context: &'a Context, api_version: &'a str, now: &'a str) -> apply::Request<'a> {
+    apply::Request { manager: &context.manager, api_version, subresource: &context.subresource, now }
 }
 
 /// New objects need a namespace that is there to stay.
@@ -69,7 +72,9 @@ fn check_namespace(state: &State, context: &Context, name: &str) -> Result<(), S
     }
     let missing = || failure::not_found(What { group: "", kind: "namespaces", name: &context.namespace });
     let namespace = state.storage.get("namespaces", &context.namespace).ok_or_else(missing)?;
-    if meta::is_being_deleted(&namespace.object) || namespace.object["status"]["phase"] == json!("Terminating") {
+    if meta::is_being_deleted(&namespace.object)
+        || namespace.object["status"]["phase"] == json!("Terminating")
+    {
         return Err(failure::namespace_terminating(context.what(name), &context.namespace));
     }
     Ok(())

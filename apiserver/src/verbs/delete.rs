@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 use super::{answer, no_such, read, rfc3339};
 use crate::context::Context;
 use crate::failure::{self, What};
+use crate::kinds::DEFINITIONS;
 use crate::options::ListOptions;
 use crate::reply::Reply;
+use crate::schema::CLEANUP_FINALIZER;
 use crate::state::State;
 use crate::storage::Stored;
 use crate::{form, meta};
@@ -83,15 +85,22 @@ fn delete_live(state: &mut State, context: &Context, options: &Value, live: &Arc
             _ => {}
         }
     }
+    let was_marked = meta::is_being_deleted(&object);
+    let is_definition = &*context.served.storage == DEFINITIONS;
+    if is_definition && !was_marked {
+        // Its objects go first.
+        finalizers.push(CLEANUP_FINALIZER.to_owned());
+    }
     if finalizers.is_empty() {
         if !context.is_dry_run() {
             state.delete(&context.served.storage, &key);
         }
         return Deleted::Gone;
     }
-    let was_marked = meta::is_being_deleted(&object);
     if !was_marked {
         meta::set(&mut object, "deletionTimestamp", rfc3339(context.now));
+    }
+    if !was_marked && !is_definition {
         meta::set(&mut object, "deletionGracePeriodSeconds", 0);
         if let Some(generation) = object["metadata"]["generation"].as_i64() {
             meta::set(&mut object, "generation", generation.saturating_add(1));

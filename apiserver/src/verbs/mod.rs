@@ -6,7 +6,7 @@ mod read;
 mod update;
 
 pub(crate) use create::create;
-pub(crate) use delete::{delete, delete_collection};
+pub(crate) use delete::{FOREGROUND, ORPHAN, delete, delete_collection};
 pub(crate) use read::{Listed, get, list, watch};
 pub(crate) use update::{patch, update};
 
@@ -15,7 +15,6 @@ use std::time::SystemTime;
 use lariat_api::Status;
 use serde_json::Value;
 
-use crate::apply::FieldManager;
 use crate::context::{Context, Validation};
 use crate::failure;
 use crate::reply::Reply;
@@ -50,11 +49,6 @@ fn check(context: &Context, object: &Value, errors: &[FieldError]) -> Result<(),
     }
     let kind = object["kind"].as_str().filter(|kind| !kind.is_empty()).unwrap_or(&context.served.kind);
     Err(invalid_status(&context.served.group, kind, meta::name(object), errors))
-}
-
-fn field_manager<'a>(context: &'a Context) -> FieldManager<'a> {
-    let custom = &context.served.custom;
-    FieldManager::custom(&crate::apply::Schemaless, &custom.kind, custom.has_status, &context.subresource)
 }
 
 fn answer(context: &Context, code: u16, object: &Value, warnings: Vec<String>) -> Reply {

@@ -48,7 +48,8 @@ pub(crate) fn list(state: &State, context: &Context, options: &ListOptions) -> R
     let rest = stored.into_iter().filter(|(key, _)| key.get(prefix..).is_some_and(|key| key >= start));
     let selected: Vec<(String, Arc<Stored>)> =
         rest.filter(|(_, stored)| selection.matches(&stored.object)).collect();
-    let limit = if options.limit == 0 { usize::MAX } else { usize::try_from(options.limit).unwrap_or(usize::MAX) };
+    let limit =
+        if options.limit == 0 { usize::MAX } else { usize::try_from(options.limit).unwrap_or(usize::MAX) };
     let left = selected.len().saturating_sub(limit);
     let page = &selected[..selected.len() - left];
     let mut metadata = json!({"resourceVersion": revision.to_string()});
@@ -69,7 +70,8 @@ pub(crate) fn watch(state: &mut State, context: &Context, options: &WatchOptions
     let mut selection = selection(context, &options.labels, &options.fields)?;
     if !context.name.is_empty() {
         let only = fields::Selector::equals("metadata.name", context.name.as_str());
-        selection.fields = selection.fields.and(only.map_err(|error| failure::bad_request(error.to_string()))?);
+        selection.fields =
+            selection.fields.and(only.map_err(|error| failure::bad_request(error.to_string()))?);
     }
     let current = state.storage.revision();
     let with_initial = options.initial_events || !matches!(options.version, Version::At(_));

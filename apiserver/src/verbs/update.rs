@@ -4,7 +4,7 @@ use lariat_api::Status;
 use serde_json::Value;
 
 use super::create::{create_decoded, request};
-use super::{Sent, answer, check, decode, field_manager, no_such, rfc3339};
+use super::{Sent, answer, check, decode, no_such, rfc3339};
 use crate::apply;
 use crate::context::Context;
 use crate::failure;
@@ -18,13 +18,22 @@ use crate::{form, meta};
 pub(crate) fn update(state: &mut State, context: &Context, sent: Sent) -> Result<Reply, Status> {
     let (object, warnings) = decode(context, sent)?;
     let live = live(state, context)?;
-    let object = field_manager(context).track_update(Some(&live.object), object, &request(context, &rfc3339(context.now)));
+    let object = context.served.field_manager(&context.subresource).track_update(
+        Some(&live.object),
+        object,
+        &request(context, &context.served.api_version(), &rfc3339(context.now)),
+    );
     let object = replace(state, context, &live, object, false)?;
     Ok(answer(context, 200, &object, warnings))
 }
 
 /// Changes an object by a patch.
-pub(crate) fn patch(state: &mut State, context: &Context, kind: PatchKind, body: &Value) -> Result<Reply, Status> {
+pub(crate) fn patch(
+    state: &mut State,
+    context: &Context,
+    kind: PatchKind,
+    body: &Value,
+) -> Result<Reply, Status> {
     if kind == PatchKind::Apply {
         return apply(state, context, body);
     }
@@ -39,7 +48,11 @@ pub(crate) fn patch(state: &mut State, context: &Context, kind: PatchKind, body:
     };
     let object = patched.map_err(|error| error.status())?;
     let (object, warnings) = decode(context, Sent { object, duplicates: Vec::new() })?;
-    let object = field_manager(context).track_update(Some(&live.object), object, &request(context, &rfc3339(context.now)));
+    let object = context.served.field_manager(&context.subresource).track_update(
+        Some(&live.object),
+        object,
+        &request(context, &context.served.api_version(), &rfc3339(context.now)),
+    );
     let object = replace(state, context, &live, object, true)?;
     Ok(answer(context, 200, &object, warnings))
 }
@@ -53,8 +66,15 @@ fn apply(state: &mut State, context: &Context, config: &Value) -> Result<Reply, 
     }
     let now = rfc3339(context.now);
     let before = live.as_ref().map(|live| form::versioned(&context.served, &live.object));
-    let applied = field_manager(context)
-        .apply(before.as_ref(), &config, &request(context, &now), context.query.flag("force"))
+    let applied = context
+        .served
+        .field_manager(&context.subresource)
+        .apply(
+            before.as_ref(),
+            &config,
+            &request(context, &context.served.api_version(), &now),
+            context.query.flag("force"),
+        )
         .map_err(|error| error.status())?;
     let (mut object, warnings) = decode(context, Sent { object: applied.object, duplicates: Vec::new() })?;
     let Some(live) = live else {
@@ -93,7 +113,14 @@ fn replace(
     if !version.is_empty() && version != meta::resource_version(&live.object) {
         return Err(failure::modified(context.what(&context.name)));
     }
-    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "generation"] {
+    for field in [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "resourceVersion",
+        "generation",
+    ] {
         match &live.object["metadata"][field] {
             Value::Null => drop(meta::remove(&mut object, field)),
             value => meta::set(&mut object, field, value.clone()),

@@ -1,0 +1,116 @@
+//! What is served, as clients ask for it.
+
+use http::HeaderMap;
+use lariat_api::Status;
+use serde_json::{Value, json};
+
+use crate::kinds::{Kinds, Served};
+use crate::reply::Reply;
+
+/// Answers a request to anything but a resource.
+pub(crate) fn answer(kinds: &Kinds, path: &[String], _headers: &HeaderMap) -> Result<Reply, Status> {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    let found = match path[..] {
+        ["livez" | "readyz" | "healthz", ..] => return Ok(Reply::text(200, "ok")),
+        ["version"] => Some(version()),
+        ["api"] => Some(json!({
+            "kind": "APIVersions", "versions": ["v1"],
+            "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": ""}],
+        })),
+        ["apis"] => Some(json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups(kinds)})),
+        ["apis", group] => group_of(kinds, group),
+        ["api", version] => resources(kinds, "", version),
+        ["apis", group, version] => resources(kinds, group, version),
+        _ => None,
+    };
+    Ok(found.map_or_else(Reply::no_such_page, |body| Reply::json(200, body)))
+}
+
+fn version() -> Value {
+    json!({
+        "major": "1", "minor": "36", "gitVersion": concat!("v1.36.0-lariat.", env!("CARGO_PKG_VERSION")),
+        "gitCommit": "", "gitTreeState": "", "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "rustc",
+        "platform": "linux/amd64",
+    })
+}
+
+fn group_names(kinds: &Kinds) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for served in kinds.iter().filter(|served| !served.group.is_empty()) {
+        if !names.contains(&&*served.group) {
+            names.push(&served.group);
+        }
+    }
+    names
+}
+
+fn groups(kinds: &Kinds) -> Vec<Value> {
+    group_names(kinds)
+        .into_iter()
+        .filter_map(|group| {
+            let mut found = group_of(kinds, group)?;
+            found.as_object_mut()?.retain(|field, _| field != "kind" && field != "apiVersion");
+            Some(found)
+        })
+        .collect()
+}
+
+fn group_of(kinds: &Kinds, group: &str) -> Option<Value> {
+    let mut versions: Vec<&str> = Vec::new();
+    for served in kinds.iter().filter(|served| served.group == group) {
+        if !versions.contains(&&*served.version) {
+            versions.push(&served.version);
+        }
+    }
+    let shown: Vec<Value> = versions
+        .iter()
+        .map(|version| json!({"groupVersion": format!("{group}/{version}"), "version": version}))
+        .collect();
+    let preferred = shown.first()?.clone();
+    Some(json!({
+        "kind": "APIGroup", "apiVersion": "v1", "name": group, "versions": shown, "preferredVersion": preferred,
+    }))
+}
+
+fn resources(kinds: &Kinds, group: &str, version: &str) -> Option<Value> {
+    let of_version = kinds.iter().filter(|served| served.group == group && served.version == version);
+    let resources: Vec<Value> = of_version.flat_map(|served| rows(served)).collect();
+    if resources.is_empty() {
+        return None;
+    }
+    let group_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    let mut list = json!({"kind": "APIResourceList", "groupVersion": group_version, "resources": resources});
+    if !group.is_empty() {
+        list["apiVersion"] = "v1".into();
+    }
+    Some(list)
+}
+
+/// A resource and its subresources.
+fn rows(served: &Served) -> Vec<Value> {
+    let mut row = json!({
+        "name": served.plural, "singularName": served.singular, "namespaced": served.namespaced, "kind": served.kind,
+        "verbs": ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"],
+    });
+    for (field, names) in [("shortNames", &served.short_names), ("categories", &served.categories)] {
+        if !names.is_empty() {
+            row[field] = names.as_slice().into();
+        }
+    }
+    let mut rows = vec![row];
+    for subresource in ["status", "scale"] {
+        if served.has_subresource(subresource) {
+            let mut row = json!({
+                "name": format!("{}/{subresource}", served.plural), "singularName": "",
+                "namespaced": served.namespaced, "kind": served.kind, "verbs": ["get", "patch", "update"],
+            });
+            if subresource == "scale" {
+                row["kind"] = "Scale".into();
+                row["group"] = "autoscaling".into();
+                row["version"] = "v1".into();
+            }
+            rows.push(row);
+        }
+    }
+    rows
+}
