@@ -18,18 +18,18 @@
 
 mod default;
 mod duplicates;
-mod error;
+pub(crate) mod error;
 mod formats;
 mod lists;
 mod metadata;
-mod names;
+pub(crate) mod names;
 mod parse;
-mod path;
+pub(crate) mod path;
 mod pattern;
 mod prune;
 mod structural;
-mod text;
-mod time;
+pub(crate) mod text;
+pub(crate) mod time;
 mod validate;
 
 pub use duplicates::duplicate_fields;
