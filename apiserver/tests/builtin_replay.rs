@@ -98,7 +98,7 @@ impl Replay {
                 Some(("create", self.create(resource, &target, exchange, query, &response)))
             }
             "POST" => self.act(resource, &target, exchange),
-            "PUT" | "PATCH" => self.update(resource, &target, exchange),
+            "PUT" | "PATCH" => self.update(resource, &target, exchange, &response),
             _ => None,
         };
         if response["kind"] == "Table" {
@@ -106,6 +106,9 @@ impl Replay {
         }
         if let Some((what, answer)) = answer {
             self.compare(what, exchange, answer, &response);
+        }
+        if exchange.request.method == "DELETE" && response["status"] == "Success" {
+            self.objects.remove(&key(&target.name));
         }
         if response["kind"] == resource.kind && !query.contains("dryRun") {
             let name = response["metadata"]["name"].as_str().unwrap_or_default();
@@ -200,10 +203,8 @@ impl Replay {
             return failure(invalid_status(group, resource.kind, name, &errors));
         }
         if strategy == Strategy::Service {
-            let given = builtin::allocate(&mut object, &mut self.counter, |_| false);
-            if let Err(error) = given {
-                let name = object["metadata"]["name"].as_str().unwrap_or_default();
-                return failure(invalid_status("", "Service", name, &[error]));
+            if let Some(refused) = self.allocate(&mut object, None) {
+                return refused;
             }
             take_allocations(&mut object, response);
         }
@@ -216,10 +217,16 @@ impl Replay {
         resource: &Resource,
         target: &Target,
         exchange: &Exchange,
+        response: &Value,
     ) -> Option<(&'static str, Answer)> {
         let strategy = resource.strategy;
         let old =
             self.objects.get(&format!("{}/{}/{}", resource.plural, target.namespace, target.name))?.clone();
+        let old = match (strategy, old["apiVersion"] == "v1") {
+            (Strategy::EventsEvent, true) => builtin::from_core(&old),
+            (Strategy::Event, false) => builtin::to_core(&old),
+            _ => old,
+        };
         let mut object = patched(exchange, &old)?;
         if let Err(message) = strategy.decode(&mut object) {
             return Some(("update", bad_request(message)));
@@ -249,8 +256,24 @@ impl Replay {
             let group = if resource.kind == "Event" { "" } else { resource.group };
             return Some((what, failure(invalid_status(group, resource.kind, &target.name, &errors))));
         }
+        if strategy == Strategy::Service {
+            if let Some(refused) = self.allocate(&mut object, Some(&old)) {
+                return Some((what, refused));
+            }
+            take_allocations(&mut object, response);
+        }
         strategy.normalise(&mut object);
         Some((what, Answer::Object(object)))
+    }
+
+    fn allocate(&mut self, service: &mut Value, old: Option<&Value>) -> Option<Answer> {
+        let services = self.objects.iter().filter(|(key, _)| key.starts_with("services/"));
+        let taken: Vec<_> = services.map(|(_, service)| service["spec"]["clusterIP"].clone()).collect();
+        let given =
+            builtin::allocate(service, old, &mut self.counter, |wanted| taken.iter().any(|ip| ip == wanted));
+        let error = given.err()?;
+        let name = service["metadata"]["name"].as_str().unwrap_or_default();
+        Some(failure(invalid_status("", "Service", name, &[error])))
     }
 
     fn act(
@@ -319,7 +342,9 @@ impl Replay {
                 continue;
             };
             let got = json!(resource.strategy.row(object, now()).cells);
-            let ages = columns.iter().map(|column| matches!(column.name, "Age" | "Last Seen" | "First Seen"));
+            let ages = columns
+                .iter()
+                .map(|column| matches!(column.name, "Age" | "Last Seen" | "First Seen" | "Restarts"));
             let without_ages = |cells: &Value| {
                 let cells = cells.as_array().into_iter().flatten().zip(ages.clone());
                 cells.filter(|(_, age)| !age).map(|(cell, _)| cell.clone()).collect::<Vec<_>>()

@@ -19,7 +19,7 @@ const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric charac
 /// What keeps `text` from being a DNS subdomain.
 pub(crate) fn subdomain(text: &str) -> Vec<String> {
     let problems = names::dns1123_subdomain(text);
-    // The typed kinds count characters where custom resources count bytes.
+    // The names of typed objects are counted in characters; keys, and the names of custom resources, in bytes.
     problems
         .into_iter()
         .map(|problem| problem.replace("more than 253 bytes", "more than 253 characters"))
@@ -77,14 +77,16 @@ pub(crate) fn qualified(text: &str) -> Vec<String> {
             name
         }
         Some((prefix, name)) => {
-            problems.extend(subdomain(prefix).into_iter().map(|problem| format!("prefix part {problem}")));
+            problems.extend(
+                names::dns1123_subdomain(prefix).into_iter().map(|problem| format!("prefix part {problem}")),
+            );
             name
         }
     };
     if name.is_empty() {
         problems.push("name part must be non-empty".into());
     } else if name.len() > 63 {
-        problems.push("name part must be no more than 63 characters".into());
+        problems.push("name part must be no more than 63 bytes".into());
     }
     if !is_qualified_part(name) {
         problems.push(format!("name part {QUALIFIED}"));
@@ -96,7 +98,7 @@ pub(crate) fn qualified(text: &str) -> Vec<String> {
 pub(crate) fn label_value(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if text.len() > 63 {
-        problems.push("must be no more than 63 characters".into());
+        problems.push("must be no more than 63 bytes".into());
     }
     if !text.is_empty() && !is_qualified_part(text) {
         problems.push(LABEL_VALUE.into());

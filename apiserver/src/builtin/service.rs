@@ -20,6 +20,13 @@ const FIRST_NODE_PORT: u64 = 30_000;
 const NODE_PORTS: u64 = 2_768;
 
 pub(crate) fn default(service: &mut Value) {
+    if text_at(service, &["spec", "type"]) == "LoadBalancer" {
+        for ingress in items_mut(service, &["status", "loadBalancer", "ingress"]) {
+            if !text(ingress, "ip").is_empty() {
+                fill(ingress, "ipMode", "VIP");
+            }
+        }
+    }
     if service.get("spec").is_none_or(|spec| !spec.is_object()) {
         return;
     }
@@ -100,19 +107,26 @@ pub(crate) fn prepare_update(new: &mut Value, old: &Value) {
             remove(port, "nodePort");
         }
     }
-    if was_on_nodes && !on_nodes {
-        for field in ["allocateLoadBalancerNodePorts", "externalTrafficPolicy", "healthCheckNodePort"] {
-            if spec.get(field) == old_spec.get(field) {
-                remove(spec, field);
-            }
+    let external = on_nodes || (kind == "ClusterIP" && !items(spec, &["externalIPs"]).is_empty());
+    for (field, unused) in [
+        ("allocateLoadBalancerNodePorts", kind != "LoadBalancer"),
+        ("externalTrafficPolicy", !external),
+        ("healthCheckNodePort", !on_nodes),
+        ("internalTrafficPolicy", kind == "ExternalName"),
+    ] {
+        if unused && spec.get(field) == old_spec.get(field) {
+            remove(spec, field);
         }
+    }
+    if kind != "LoadBalancer" && old_kind == "LoadBalancer" {
+        set(new, "status", json!({"loadBalancer": {}}));
     }
 }
 
 /// Gives a service its address, and its ports on nodes where its type has them.
 ///
 /// `counter` says where to look first, and is moved on past what was given; `taken` says whether an address or a port
-/// (in digits) is in use. Ask this after [`super::Strategy::prepare_create`] or [`super::Strategy::prepare_update`]: what
+/// (in digits) is in use. What the service had as `old` stays with it without being asked for. Call this after [`super::Strategy::prepare_create`] or [`super::Strategy::prepare_update`]: what
 /// is there already stays.
 ///
 /// # Errors
@@ -127,11 +141,12 @@ pub(crate) fn prepare_update(new: &mut Value, old: &Value) {
 ///
 /// let mut service = json!({"spec": {"type": "ClusterIP", "ports": [{"port": 80}]}});
 /// let mut counter = 0;
-/// assert!(allocate(&mut service, &mut counter, |address| address == "10.0.0.2").is_ok());
+/// assert!(allocate(&mut service, None, &mut counter, |address| address == "10.0.0.2").is_ok());
 /// assert_eq!(service["spec"]["clusterIP"], "10.0.0.3");
 /// ```
 pub fn allocate(
     service: &mut Value,
+    old: Option<&Value>,
     counter: &mut u64,
     taken: impl Fn(&str) -> bool,
 ) -> Result<(), FieldError> {
@@ -154,10 +169,7 @@ pub fn allocate(
                 || FieldError::invalid(&path, json!([]), "failed to allocate a serviceIP: range is full"),
             )?,
             "None" => address,
-            // What is already this service's own is not asked for again.
-            wanted if text_at(spec, &["clusterIP"]) == wanted && !items(spec, &["clusterIPs"]).is_empty() => {
-                address
-            }
+            wanted if old.is_some_and(|old| text_at(old, &["spec", "clusterIP"]) == wanted) => address,
             wanted => {
                 let refuse = |problem: &str| {
                     let detail = format!("failed to allocate IP {wanted}: {problem}");

@@ -8,8 +8,6 @@ use super::super::value::{at, fill, flag, int, items_mut, object_mut, remove, se
 const FILE_MODE: i64 = 420;
 /// How long a service account's token in a volume is good.
 const TOKEN_SECONDS: i64 = 3600;
-/// The sources that a volume can have that are not defaulted by `emptyDir`.
-const VOLUME_NAME: &str = "name";
 
 pub(crate) fn default(pod: &mut Value) {
     if object_mut(pod, "spec").is_none() {
@@ -78,7 +76,7 @@ fn default_container(container: &mut Value, on_host: bool) {
 
 /// Whether an image has the tag `latest`, or neither tag nor digest.
 fn is_latest(image: &str) -> bool {
-    if image.contains('@') {
+    if image.is_empty() || image.contains('@') {
         return false;
     }
     // A colon before the last slash is a registry's port.
@@ -133,7 +131,8 @@ fn default_field_ref(source: Option<&mut Value>) {
 
 fn default_volume(volume: &mut Value) {
     let Some(fields) = volume.as_object() else { return };
-    if fields.keys().all(|key| key == VOLUME_NAME) {
+    // A volume without a source is an empty directory.
+    if fields.keys().all(|key| key == "name") {
         set(volume, "emptyDir", json!({}));
     }
     for source in ["configMap", "secret", "downwardAPI", "projected"] {
