@@ -136,7 +136,7 @@ fn parse_suffix(unit: &str) -> Option<(Suffix, i128, i32)> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    Some((Suffix::Exponent, 1, exponent.parse().ok().filter(|power: &i32| power.abs() < 1000)?))
+    Some((Suffix::Exponent, 1, exponent.parse().ok().filter(|power| (-999..1000).contains(power))?))
 }
 
 #[cfg(test)]
@@ -166,6 +166,7 @@ mod tests {
             ("1x", None),
             (".", None),
             ("1.2.3", None),
+            ("1e-2147483648", None),
             ("99999999999999999999999999999999999999999999999E", Some("9223372036854775807")),
         ] {
             assert_eq!(Quantity::parse(text).map(Quantity::print).as_deref(), want, "{text:?}");
