@@ -41,6 +41,20 @@ impl Context {
         What { group: &self.served.group, kind: &self.served.plural, name }
     }
 
+    /// The same request, of the object itself.
+    pub(crate) fn without_subresource(&self) -> Self {
+        Self {
+            served: self.served.clone(),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            subresource: String::new(),
+            query: self.query.clone(),
+            form: self.form,
+            manager: self.manager.clone(),
+            now: self.now,
+        }
+    }
+
     pub(crate) fn key(&self, name: &str) -> Key {
         if self.served.namespaced { format!("{}/{name}", self.namespace) } else { name.to_owned() }
     }

@@ -4,7 +4,7 @@ use http::HeaderMap;
 use lariat_api::Status;
 use serde_json::{Value, json};
 
-use crate::kinds::{Kinds, Served};
+use crate::kinds::{Behaviour, Kinds, Served};
 use crate::reply::Reply;
 
 /// Answers a request to anything but a resource.
@@ -88,11 +88,15 @@ fn resources(kinds: &Kinds, group: &str, version: &str) -> Option<Value> {
 
 /// A resource and its subresources.
 fn rows(served: &Served) -> Vec<Value> {
+    let custom = match &served.behaviour {
+        Behaviour::BuiltIn(resource) => return resource.discovery(),
+        Behaviour::Custom(custom) => custom,
+    };
     let mut row = json!({
-        "name": served.plural, "singularName": served.singular, "namespaced": served.namespaced, "kind": served.kind,
+        "name": served.plural, "singularName": custom.singular, "namespaced": served.namespaced, "kind": served.kind,
         "verbs": ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"],
     });
-    for (field, names) in [("shortNames", &served.short_names), ("categories", &served.categories)] {
+    for (field, names) in [("shortNames", &custom.short_names), ("categories", &custom.categories)] {
         if !names.is_empty() {
             row[field] = names.as_slice().into();
         }

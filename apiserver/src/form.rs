@@ -10,7 +10,7 @@ use crate::request::Form;
 /// An object in a form.
 pub(crate) fn object(served: &Served, object: &Value, form: Form, now: SystemTime) -> Value {
     match form {
-        Form::Full | Form::Discovery => versioned(served, object),
+        Form::Full | Form::Discovery => served.to_served(object),
         Form::Metadata => partial(object),
         Form::Table => table(served, std::slice::from_ref(object), json!({}), now),
     }
@@ -26,7 +26,17 @@ pub(crate) fn list(
 ) -> Value {
     match form {
         Form::Full | Form::Discovery => {
-            let items: Vec<Value> = objects.iter().map(|object| versioned(served, object)).collect();
+            let is_custom = served.strategy().is_none();
+            let item = |object: &Value| {
+                let mut item = served.to_served(object);
+                // Typed lists leave out what their own kind says.
+                if let (false, Some(fields)) = (is_custom, item.as_object_mut()) {
+                    fields.remove("kind");
+                    fields.remove("apiVersion");
+                }
+                item
+            };
+            let items: Vec<Value> = objects.iter().map(item).collect();
             json!({
                 "apiVersion": served.api_version(), "kind": served.list_kind, "metadata": metadata, "items": items,
             })
@@ -42,14 +52,6 @@ pub(crate) fn list(
     }
 }
 
-/// An object in the version that is served, of which all versions have the same fields.
-pub(crate) fn versioned(served: &Served, object: &Value) -> Value {
-    let mut object = object.clone();
-    object["apiVersion"] = served.api_version().into_owned().into();
-    object["kind"] = served.kind.as_str().into();
-    object
-}
-
 fn partial(object: &Value) -> Value {
     json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
 }
@@ -57,7 +59,11 @@ fn partial(object: &Value) -> Value {
 fn table(served: &Served, objects: &[Value], metadata: Value, now: SystemTime) -> Value {
     let rows: Vec<Value> = objects
         .iter()
-        .map(|object| json!({"cells": served.cells(object, now), "object": partial(object)}))
+        .map(|object| {
+            let mut row = served.row(object, now);
+            row["object"] = partial(object);
+            row
+        })
         .collect();
     json!({
         "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,

@@ -4,9 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use lariat_api::Status;
 use serde_json::{Value, json};
 
 use crate::apply::{FieldManager, Schemaless};
+use crate::builtin::{self, Strategy, from_core, to_core};
+use crate::failure;
 use crate::schema::{CustomResource, CustomResourceDefinition, FieldError, FieldErrorKind};
 use crate::storage::ResourceName;
 
@@ -17,22 +20,23 @@ pub(crate) struct Served {
     pub(crate) kind: String,
     pub(crate) list_kind: String,
     pub(crate) plural: String,
-    pub(crate) singular: String,
-    pub(crate) short_names: Vec<String>,
-    pub(crate) categories: Vec<String>,
     pub(crate) namespaced: bool,
     /// Under which name all versions are stored.
     pub(crate) storage: ResourceName,
-    behaviour: Behaviour,
+    pub(crate) behaviour: Behaviour,
 }
 
-enum Behaviour {
-    /// As a definition says.
-    Custom(Arc<CustomResource>),
-    /// Definitions themselves.
-    Definition,
-    /// Any fields, none of which means anything.
-    Plain,
+pub(crate) enum Behaviour {
+    BuiltIn(&'static builtin::Resource),
+    Custom(Box<Custom>),
+}
+
+/// A version of a custom resource.
+pub(crate) struct Custom {
+    pub(crate) resource: CustomResource,
+    pub(crate) singular: String,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) categories: Vec<String>,
 }
 
 /// All resources that are served.
@@ -49,42 +53,36 @@ impl Served {
     pub(crate) fn of_definition(definition: &CustomResourceDefinition, version: &str) -> Option<Self> {
         let spec = &definition.spec;
         definition.version(version).filter(|version| version.served)?;
-        let custom = CustomResource::compile(definition, version).ok()??;
+        let resource = CustomResource::compile(definition, version).ok()??;
         Some(Self {
             group: spec.group.clone(),
             version: version.to_owned(),
             kind: spec.names.kind.clone(),
             list_kind: spec.names.list_kind.clone(),
             plural: spec.names.plural.clone(),
-            singular: spec.names.singular.clone(),
-            short_names: spec.names.short_names.clone(),
-            categories: spec.names.categories.clone(),
             namespaced: definition.is_namespaced(),
             storage: storage_name(&spec.group, &spec.names.plural),
-            behaviour: Behaviour::Custom(Arc::new(custom)),
+            behaviour: Behaviour::Custom(Box::new(Custom {
+                resource,
+                singular: spec.names.singular.clone(),
+                short_names: spec.names.short_names.clone(),
+                categories: spec.names.categories.clone(),
+            })),
         })
     }
 
-    fn built_in(
-        group: &str,
-        version: &str,
-        kind: &str,
-        plural: &str,
-        short_names: &[&str],
-        behaviour: Behaviour,
-    ) -> Self {
+    fn built_in(resource: &'static builtin::Resource) -> Self {
+        // Both forms of an event are one resource.
+        let group = if resource.strategy == Strategy::EventsEvent { "" } else { resource.group };
         Self {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            kind: kind.to_owned(),
-            list_kind: format!("{kind}List"),
-            plural: plural.to_owned(),
-            singular: kind.to_lowercase(),
-            short_names: short_names.iter().map(|name| (*name).to_owned()).collect(),
-            categories: Vec::new(),
-            namespaced: false,
-            storage: storage_name(group, plural),
-            behaviour,
+            group: resource.group.to_owned(),
+            version: resource.version.to_owned(),
+            kind: resource.kind.to_owned(),
+            list_kind: resource.list_kind.to_owned(),
+            plural: resource.plural.to_owned(),
+            namespaced: resource.namespaced,
+            storage: storage_name(group, resource.plural),
+            behaviour: Behaviour::BuiltIn(resource),
         }
     }
 
@@ -96,105 +94,233 @@ impl Served {
         }
     }
 
-    fn custom(&self) -> Option<&CustomResource> {
+    pub(crate) fn strategy(&self) -> Option<Strategy> {
         match &self.behaviour {
-            Behaviour::Custom(custom) => Some(custom),
-            _ => None,
+            Behaviour::BuiltIn(resource) => Some(resource.strategy),
+            Behaviour::Custom(_) => None,
         }
     }
 
-    /// Drops unknown fields, of which it returns a sentence each, and fills in defaults.
-    pub(crate) fn decode(&self, object: &mut Value) -> Vec<String> {
+    /// The built-in resource whose rules for metadata hold.
+    fn rules(&self) -> Option<&'static builtin::Resource> {
         match &self.behaviour {
+            Behaviour::BuiltIn(resource) => Some(resource),
+            Behaviour::Custom(_) => builtin::find("", if self.namespaced { "configmaps" } else { "nodes" }),
+        }
+    }
+
+    /// Refuses wrong types, drops unknown fields, of which it returns a sentence each, and fills in defaults.
+    pub(crate) fn decode(&self, object: &mut Value) -> Result<Vec<String>, Status> {
+        match &self.behaviour {
+            Behaviour::BuiltIn(resource) => {
+                let kind = object["kind"].as_str().unwrap_or_default();
+                if !kind.is_empty() && kind != self.kind {
+                    let (version, wanted) = (self.api_version(), &self.kind);
+                    return Err(failure::bad_request(format!(
+                        "the object provided is unrecognized (must be of type {wanted}): {kind} in version {version:?}"
+                    )));
+                }
+                object["kind"] = self.kind.as_str().into();
+                object["apiVersion"] = self.api_version().into_owned().into();
+                resource.strategy.decode(object).map_err(failure::bad_request)
+            }
             // Of another kind nothing is known, so nothing may be dropped; validation refuses it.
-            Behaviour::Custom(custom) if object["kind"] == *custom.kind => custom.decode(object),
-            Behaviour::Custom(_) | Behaviour::Definition | Behaviour::Plain => Vec::new(),
+            Behaviour::Custom(custom) if object["kind"] == *custom.resource.kind => {
+                Ok(custom.resource.decode(object))
+            }
+            Behaviour::Custom(_) => Ok(Vec::new()),
         }
     }
 
-    pub(crate) fn prepare_create(&self, object: &mut Value) {
+    pub(crate) fn prepare_create(&self, object: &mut Value, now: SystemTime) {
         match &self.behaviour {
-            Behaviour::Custom(custom) => custom.prepare_for_create(object),
-            Behaviour::Definition => with_definition(object, |definition| {
-                definition.prepare_for_create();
-                definition.metadata.insert("generation".into(), 1.into());
-            }),
-            Behaviour::Plain => {}
+            Behaviour::Custom(custom) => custom.resource.prepare_for_create(object),
+            Behaviour::BuiltIn(resource) if resource.strategy == Strategy::CustomResourceDefinition => {
+                with_definition(object, |definition| {
+                    definition.prepare_for_create();
+                    definition.metadata.insert("generation".into(), 1.into());
+                });
+            }
+            Behaviour::BuiltIn(resource) => resource.strategy.prepare_create(object, now),
         }
     }
 
     pub(crate) fn prepare_update(&self, object: &mut Value, old: &Value, subresource: &str) {
         match (&self.behaviour, subresource) {
-            (Behaviour::Custom(custom), "status") => custom.prepare_for_status_update(object, old),
-            (Behaviour::Custom(custom), _) => custom.prepare_for_update(object, old),
-            (Behaviour::Definition, _) => {
-                let Ok(before) = serde_json::from_value::<CustomResourceDefinition>(old.clone()) else {
-                    return;
-                };
+            (Behaviour::Custom(custom), "status") => custom.resource.prepare_for_status_update(object, old),
+            (Behaviour::Custom(custom), _) => custom.resource.prepare_for_update(object, old),
+            (Behaviour::BuiltIn(resource), _) if resource.strategy == Strategy::CustomResourceDefinition => {
+                let Ok(before) = definition(old) else { return };
                 with_definition(object, |definition| {
                     definition.prepare_for_update(&before);
                     let generation = old["metadata"]["generation"].as_i64().unwrap_or(1);
-                    let changed = definition.spec != before.spec;
-                    let generation = generation.saturating_add(changed.into());
+                    let generation = generation.saturating_add((definition.spec != before.spec).into());
                     definition.metadata.insert("generation".into(), generation.into());
                 });
             }
-            (Behaviour::Plain, _) => {}
+            (Behaviour::BuiltIn(_), "finalize") => builtin::finalize(object, old),
+            (Behaviour::BuiltIn(resource), "status") => resource.strategy.prepare_status_update(object, old),
+            (Behaviour::BuiltIn(resource), _) => resource.strategy.prepare_update(object, old),
         }
     }
 
     pub(crate) fn validate_create(&self, object: &Value) -> Vec<FieldError> {
+        let metadata = || {
+            let rules = self.rules().into_iter();
+            rules.flat_map(|rules| builtin::validate_metadata(rules, object)).collect::<Vec<_>>()
+        };
         match &self.behaviour {
-            Behaviour::Custom(custom) => custom.validate_create(object),
-            Behaviour::Definition => {
+            Behaviour::Custom(custom) => [metadata(), custom.resource.validate_create(object)].concat(),
+            Behaviour::BuiltIn(resource) if resource.strategy == Strategy::CustomResourceDefinition => {
                 definition(object).map_or_else(|error| vec![error], |new| new.validate())
             }
-            Behaviour::Plain => Vec::new(),
+            Behaviour::BuiltIn(resource) => resource.strategy.validate_create(object),
         }
     }
 
     pub(crate) fn validate_update(&self, object: &Value, old: &Value, subresource: &str) -> Vec<FieldError> {
         match (&self.behaviour, subresource) {
-            (Behaviour::Custom(custom), "status") => custom.validate_status_update(object, old),
-            (Behaviour::Custom(custom), _) => custom.validate_update(object, old),
-            (Behaviour::Definition, _) => match (definition(object), definition(old)) {
-                (Ok(new), Ok(old)) => new.validate_update(&old),
-                (Err(error), _) | (_, Err(error)) => vec![error],
-            },
-            (Behaviour::Plain, _) => Vec::new(),
+            (Behaviour::Custom(custom), "status") => custom.resource.validate_status_update(object, old),
+            (Behaviour::Custom(custom), _) => custom.resource.validate_update(object, old),
+            (Behaviour::BuiltIn(resource), _) if resource.strategy == Strategy::CustomResourceDefinition => {
+                match (definition(object), definition(old)) {
+                    (Ok(new), Ok(old)) => new.validate_update(&old),
+                    (Err(error), _) | (_, Err(error)) => vec![error],
+                }
+            }
+            (Behaviour::BuiltIn(resource), "status") => resource.strategy.validate_status_update(object, old),
+            (Behaviour::BuiltIn(resource), _) => resource.strategy.validate_update(object, old),
         }
+    }
+
+    /// Writes an object in the one form in which it is stored.
+    pub(crate) fn normalise(&self, object: &mut Value) {
+        if let Some(strategy) =
+            self.strategy().filter(|strategy| *strategy != Strategy::CustomResourceDefinition)
+        {
+            strategy.normalise(object);
+        }
+    }
+
+    /// The object as it is stored, of one in the form that is served.
+    pub(crate) fn to_stored(&self, object: Value) -> Value {
+        if self.strategy() == Some(Strategy::EventsEvent) { to_core(&object) } else { object }
+    }
+
+    /// The object in the form that is served, of a stored one.
+    pub(crate) fn to_served(&self, object: &Value) -> Value {
+        let mut served =
+            if self.strategy() == Some(Strategy::EventsEvent) { from_core(object) } else { object.clone() };
+        served["apiVersion"] = self.api_version().into_owned().into();
+        served["kind"] = self.kind.as_str().into();
+        served
+    }
+
+    /// Whether an update may leave the resourceVersion out.
+    pub(crate) fn allows_unconditional_update(&self) -> bool {
+        self.strategy().is_some_and(Strategy::allows_unconditional_update)
     }
 
     /// Who owns which fields of an object.
     pub(crate) fn field_manager(&self, subresource: &str) -> FieldManager<'_> {
-        let has_status = self.custom().is_some_and(|custom| custom.has_status);
-        FieldManager::custom(&Schemaless, &self.kind, has_status, subresource)
+        match &self.behaviour {
+            Behaviour::Custom(custom) => {
+                FieldManager::custom(&Schemaless, &self.kind, custom.resource.has_status, subresource)
+            }
+            Behaviour::BuiltIn(_) => FieldManager::builtin(&self.group, &self.kind, subresource)
+                .unwrap_or_else(|| FieldManager::custom(&Schemaless, &self.kind, true, subresource)),
+        }
     }
 
     /// Whether a subresource is served.
     pub(crate) fn has_subresource(&self, name: &str) -> bool {
-        self.custom().is_some_and(|custom| name == "status" && custom.has_status)
+        match &self.behaviour {
+            Behaviour::Custom(custom) => match name {
+                "status" => custom.resource.has_status,
+                "scale" => custom.resource.scale.is_some(),
+                _ => false,
+            },
+            Behaviour::BuiltIn(resource) => resource.subresource(name).is_some(),
+        }
     }
 
-    /// Whether field selectors may name a field.
-    pub(crate) fn is_selectable(&self, field: &str) -> bool {
-        matches!(field, "metadata.name" | "metadata.namespace")
-            || self.custom().is_some_and(|custom| custom.selectable_fields().any(|known| known == field))
+    /// Whether something can be done with the resource itself.
+    pub(crate) fn has_verb(&self, verb: &str) -> bool {
+        match &self.behaviour {
+            Behaviour::Custom(_) => true,
+            Behaviour::BuiltIn(resource) => resource.verbs.contains(&verb),
+        }
+    }
+
+    /// Refuses a field selector that names a field that is not offered.
+    pub(crate) fn check_selectable(&self, field: &str) -> Result<(), Status> {
+        let offered = match &self.behaviour {
+            Behaviour::BuiltIn(resource) if resource.strategy.is_supported(field) => return Ok(()),
+            Behaviour::BuiltIn(resource) => {
+                return Err(failure::bad_request(resource.strategy.unsupported(field)));
+            }
+            Behaviour::Custom(custom) => {
+                matches!(field, "metadata.name" | "metadata.namespace")
+                    || custom.resource.selectable_fields().any(|known| known == field)
+            }
+        };
+        if offered {
+            Ok(())
+        } else {
+            Err(failure::bad_request(format!("field label not supported: {field}")))
+        }
+    }
+
+    /// Whether the value of a field of a stored object is this.
+    pub(crate) fn field_is(&self, object: &Value, field: &str, wanted: &str) -> bool {
+        match &self.behaviour {
+            Behaviour::BuiltIn(resource) => {
+                // Fields are those of the stored form.
+                let strategy = resource.strategy;
+                strategy.field(object, field).unwrap_or_default() == wanted
+            }
+            Behaviour::Custom(custom) => match field {
+                "metadata.name" => crate::meta::name(object) == wanted,
+                "metadata.namespace" => crate::meta::namespace(object) == wanted,
+                _ => custom
+                    .resource
+                    .field_values(object)
+                    .iter()
+                    .any(|(name, value)| *name == field && value == wanted),
+            },
+        }
     }
 
     /// The columns of a table.
     pub(crate) fn columns(&self) -> Value {
-        match self.custom() {
-            Some(custom) => json!(custom.columns.definitions()),
-            None => json!(crate::schema::TableColumns::new(&[]).definitions()),
+        match &self.behaviour {
+            Behaviour::Custom(custom) => json!(custom.resource.columns.definitions()),
+            Behaviour::BuiltIn(resource) => resource
+                .strategy
+                .columns()
+                .iter()
+                .map(|column| {
+                    json!({
+                        "name": column.name, "type": column.column_type, "format": column.format,
+                        "description": column.description, "priority": column.priority,
+                    })
+                })
+                .collect(),
         }
     }
 
-    /// The cells of an object in a table.
-    pub(crate) fn cells(&self, object: &Value, now: SystemTime) -> Vec<Value> {
-        match self.custom() {
-            Some(custom) => custom.cells(object, now),
-            None => crate::schema::TableColumns::new(&[]).cells(object, now),
+    /// An object's row in a table.
+    pub(crate) fn row(&self, object: &Value, now: SystemTime) -> Value {
+        match &self.behaviour {
+            Behaviour::Custom(custom) => json!({"cells": custom.resource.cells(object, now)}),
+            Behaviour::BuiltIn(resource) => {
+                let row = resource.strategy.row(object, now);
+                let mut shown = json!({"cells": row.cells});
+                if !row.conditions.is_empty() {
+                    shown["conditions"] = row.conditions.into();
+                }
+                shown
+            }
         }
     }
 }
@@ -202,16 +328,7 @@ impl Served {
 impl Kinds {
     /// What is served before anybody defines anything.
     pub(crate) fn built_in() -> Self {
-        let definitions = Served::built_in(
-            "apiextensions.k8s.io",
-            "v1",
-            "CustomResourceDefinition",
-            "customresourcedefinitions",
-            &["crd", "crds"],
-            Behaviour::Definition,
-        );
-        let namespaces = Served::built_in("", "v1", "Namespace", NAMESPACES, &["ns"], Behaviour::Plain);
-        Self([namespaces, definitions].into_iter().map(Arc::new).collect())
+        Self(builtin::registry().map(Served::built_in).map(Arc::new).collect())
     }
 
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Served>> {

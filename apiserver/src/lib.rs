@@ -5,6 +5,7 @@
 mod answer;
 pub mod apply;
 mod background;
+pub mod builtin;
 mod context;
 mod discovery;
 mod failure;

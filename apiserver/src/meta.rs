@@ -47,6 +47,15 @@ pub(crate) fn set(object: &mut Value, field: &str, value: impl Into<Value>) {
     }
 }
 
+/// Sets a field of `metadata` to a list of texts, or removes it for none.
+pub(crate) fn set_list(object: &mut Value, field: &str, texts: &[String]) {
+    if texts.is_empty() {
+        remove(object, field);
+    } else {
+        set(object, field, texts);
+    }
+}
+
 /// Removes a field of `metadata` and returns it.
 pub(crate) fn remove(object: &mut Value, field: &str) -> Option<Value> {
     object.get_mut("metadata")?.as_object_mut()?.remove(field)

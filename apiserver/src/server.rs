@@ -132,6 +132,9 @@ impl Shared {
         if !context.subresource.is_empty() && !context.served.has_subresource(&context.subresource) {
             return Ok(Reply::no_such_page());
         }
+        if context.subresource == "scale" {
+            return self.scale(asked, &context);
+        }
         let is_collection = context.name.is_empty();
         match (&asked.method, is_collection) {
             (&Method::GET, true) if context.query.flag("watch") => self.watch(&context).await,
@@ -150,7 +153,7 @@ impl Shared {
                 verbs::update(&mut self.state(), &context, asked.object(&context.served)?)
             }
             (&Method::PATCH, false) => {
-                let (kind, body) = asked.patch()?;
+                let (kind, body) = asked.patch(context.served.strategy().is_some())?;
                 verbs::patch(&mut self.state(), &context, kind, &body)
             }
             (&Method::DELETE, false) if context.subresource.is_empty() => {
@@ -159,6 +162,20 @@ impl Shared {
             (&Method::DELETE, true) => {
                 let list = ListOptions::parse(&context.query)?;
                 verbs::delete_collection(&mut self.state(), &context, &list, &asked.options()?)
+            }
+            _ => Err(failure::method_not_allowed()),
+        }
+    }
+
+    /// The scale of a custom resource.
+    fn scale(&self, asked: &Asked, context: &Context) -> Result<Reply, Status> {
+        let mut state = self.state();
+        match asked.method {
+            Method::GET => verbs::get_scale(&state, context),
+            Method::PUT => verbs::put_scale(&mut state, context, &asked.object(&context.served)?.object),
+            Method::PATCH => {
+                let (kind, patch) = asked.patch(false)?;
+                verbs::patch_scale(&mut state, context, kind, &patch)
             }
             _ => Err(failure::method_not_allowed()),
         }
@@ -217,11 +234,16 @@ impl Asked {
         Ok(Sent { object, duplicates: duplicates.iter().map(|path| schema::duplicate_field(path)).collect() })
     }
 
-    fn patch(&self) -> Result<(PatchKind, Value), Status> {
-        const ACCEPTED: &str =
+    /// The patch of the body. Strategic ones are for built-in kinds only.
+    fn patch(&self, is_built_in: bool) -> Result<(PatchKind, Value), Status> {
+        const CUSTOM: &str =
             "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
-        let kind = PatchKind::from_media_type(self.media_type()).filter(|kind| *kind != PatchKind::Strategic);
-        let kind = kind.ok_or_else(|| failure::unsupported_media_type(ACCEPTED))?;
+        const BUILT_IN: &str = "application/json-patch+json, application/merge-patch+json, \
+            application/strategic-merge-patch+json, application/apply-patch+yaml, application/apply-patch+cbor";
+        let kind = PatchKind::from_media_type(self.media_type());
+        let kind = kind.filter(|kind| is_built_in || *kind != PatchKind::Strategic);
+        let kind =
+            kind.ok_or_else(|| failure::unsupported_media_type(if is_built_in { BUILT_IN } else { CUSTOM }))?;
         let body = serde_json::from_slice(&self.body)
             .map_err(|error| failure::bad_request(format!("error decoding patch: {error}")))?;
         Ok((kind, body))

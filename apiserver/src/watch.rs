@@ -3,7 +3,6 @@
 //! A watcher has a buffer of bounded size. A write goes into it while the storage is locked, so every watcher sees all
 //! writes in order; one whose buffer is full is cut off, and its client goes on from where it was.
 
-use std::borrow::Cow;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -20,12 +19,13 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::failure;
+use crate::kinds::Served;
 use crate::meta;
-use crate::storage::{Change, ResourceName, Stored};
+use crate::storage::{Change, Stored};
 
 /// What a watcher sees.
 pub(crate) struct Selection {
-    pub(crate) resource: ResourceName,
+    pub(crate) served: Arc<Served>,
     /// `""` for all.
     pub(crate) namespace: String,
     pub(crate) labels: labels::Selector,
@@ -94,7 +94,7 @@ impl Selection {
         (self.namespace.is_empty() || meta::namespace(object) == self.namespace)
             && self.labels.matches(&meta::Labels(object))
             && self.fields.requirements().iter().all(|requirement| {
-                let is_equal = field(object, requirement.field()) == requirement.value();
+                let is_equal = self.served.field_is(object, requirement.field(), requirement.value());
                 is_equal == (requirement.operator() == fields::Operator::Equals)
             })
     }
@@ -113,15 +113,6 @@ impl Selection {
     }
 }
 
-/// The value of a field as field selectors see it: the text, or the number as a text; `""` if there is none.
-fn field<'a>(object: &'a Value, name: &str) -> Cow<'a, str> {
-    match name.split('.').try_fold(object, |value, part| value.get(part)) {
-        Some(Value::String(text)) => Cow::Borrowed(text),
-        Some(value @ (Value::Bool(_) | Value::Number(_))) => Cow::Owned(value.to_string()),
-        _ => Cow::Borrowed(""),
-    }
-}
-
 // === impl Watchers ===
 
 impl Watchers {
@@ -135,7 +126,7 @@ impl Watchers {
     /// Tells all who see it of a write. Who has left or is too slow is forgotten.
     pub(crate) fn tell(&mut self, change: &Change) {
         self.watchers.retain(|watcher| {
-            if watcher.selection.resource != change.resource {
+            if watcher.selection.served.storage != change.resource {
                 return !watcher.events.is_closed();
             }
             match watcher.selection.event(change) {
@@ -147,13 +138,14 @@ impl Watchers {
 
     /// Ends all watches of a resource.
     pub(crate) fn end(&mut self, resource: &str) {
-        self.watchers.retain(|watcher| &*watcher.selection.resource != resource);
+        self.watchers.retain(|watcher| &*watcher.selection.served.storage != resource);
     }
 
     /// How many watch a resource.
     pub(crate) fn count(&self, resource: &str) -> usize {
-        let watching =
-            |watcher: &&Watcher| &*watcher.selection.resource == resource && !watcher.events.is_closed();
+        let watching = |watcher: &&Watcher| {
+            &*watcher.selection.served.storage == resource && !watcher.events.is_closed()
+        };
         self.watchers.iter().filter(watching).count()
     }
 }
@@ -163,7 +155,7 @@ pub(crate) fn missed<'a>(
     selection: &Selection,
     changes: impl Iterator<Item = &'a Arc<Change>>,
 ) -> Vec<Event> {
-    let of_resource = changes.filter(|change| change.resource == selection.resource);
+    let of_resource = changes.filter(|change| change.resource == selection.served.storage);
     of_resource.filter_map(|change| selection.event(change)).collect()
 }
 

@@ -21,16 +21,16 @@ mod default;
 mod definition;
 mod definition_check;
 mod duplicates;
-mod error;
+pub(crate) mod error;
 mod formats;
 mod jsonpath;
 mod list_check;
 mod lists;
 mod metadata;
-mod names;
+pub(crate) mod names;
 mod numbers;
 mod parse;
-mod path;
+pub(crate) mod path;
 mod pattern;
 mod prune;
 mod resource;
@@ -38,8 +38,8 @@ mod scale;
 mod schema_check;
 mod structural;
 mod structural_check;
-mod text;
-mod time;
+pub(crate) mod text;
+pub(crate) mod time;
 mod trail;
 mod validate;
 mod version_check;
@@ -59,7 +59,6 @@ pub use prune::{duplicate_field, unknown_field};
 pub use resource::CustomResource;
 pub use scale::{ScaleError, apply_scale, apply_scale_version, scale, validate_scale_fields};
 pub use structural::{CelRule, ListType, MapType, Schema, SchemaType, Segment, StructuralSchema};
-pub(crate) use time::format_rfc3339 as rfc3339;
 
 /// How deeply a schema, or a value that no schema describes, may be nested.
 ///

@@ -35,7 +35,6 @@ pub(super) fn create_decoded(
     }
     meta::set(&mut object, "uid", state.new_uid());
     meta::set(&mut object, "creationTimestamp", now.as_str());
-    context.served.prepare_create(&mut object);
     // An apply has said already who owns what.
     if object["metadata"]["managedFields"].is_null() {
         object = context.served.field_manager(&context.subresource).track_update(
@@ -43,6 +42,12 @@ pub(super) fn create_decoded(
             object,
             &request(context, &context.served.api_version(), &now),
         );
+    }
+    // What admission adds is nobody's.
+    let managed = meta::remove(&mut object, "managedFields");
+    context.served.prepare_create(&mut object, context.now);
+    if let Some(managed) = managed {
+        meta::set(&mut object, "managedFields", managed);
     }
     check_namespace(state, context, meta::name(&object))?;
     check(context, &object, &context.served.validate_create(&object))?;
@@ -55,6 +60,8 @@ pub(super) fn create_decoded(
     if state.storage.get(&context.served.storage, &key).is_some() {
         return Err(failure::already_exists(context.what(meta::name(&object))));
     }
+    context.served.normalise(&mut object);
+    let object = context.served.to_stored(object);
     if context.is_dry_run() {
         return Ok(object);
     }

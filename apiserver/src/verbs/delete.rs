@@ -4,6 +4,7 @@ use lariat_api::{Status, StatusDetails};
 use serde_json::{Value, json};
 
 use super::{answer, no_such, read, rfc3339};
+use crate::builtin::{Deletion, Strategy};
 use crate::context::Context;
 use crate::failure::{self, What};
 use crate::kinds::DEFINITIONS;
@@ -19,7 +20,7 @@ pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 pub(crate) const ORPHAN: &str = "orphan";
 
 /// What became of an object that was to be deleted.
-enum Deleted {
+pub(super) enum Deleted {
     /// It is gone.
     Gone,
     /// It is marked and goes when its finalizers have.
@@ -65,7 +66,12 @@ pub(crate) fn delete_collection(
     Ok(Reply::json(200, form::list(&context.served, &objects, metadata, context.form, context.now)))
 }
 
-fn delete_live(state: &mut State, context: &Context, options: &Value, live: &Arc<Stored>) -> Deleted {
+pub(super) fn delete_live(
+    state: &mut State,
+    context: &Context,
+    options: &Value,
+    live: &Arc<Stored>,
+) -> Deleted {
     let key = context.key(meta::name(&live.object));
     let mut object = live.object.clone();
     let mut finalizers: Vec<String> = meta::finalizers(&object).map(str::to_owned).collect();
@@ -91,6 +97,10 @@ fn delete_live(state: &mut State, context: &Context, options: &Value, live: &Arc
         // Its objects go first.
         finalizers.push(CLEANUP_FINALIZER.to_owned());
     }
+    if let Some(strategy) = context.served.strategy().filter(|_| !is_definition) {
+        meta::set_list(&mut object, "finalizers", &finalizers);
+        return delete_built_in(state, context, options, strategy, live, object);
+    }
     if finalizers.is_empty() {
         if !context.is_dry_run() {
             state.delete(&context.served.storage, &key);
@@ -111,6 +121,39 @@ fn delete_live(state: &mut State, context: &Context, options: &Value, live: &Arc
         return Deleted::Marked(live.clone());
     }
     Deleted::Marked(state.put(&context.served.storage, key, object))
+}
+
+/// Deletes an object of a built-in kind, as its kind is deleted.
+fn delete_built_in(
+    state: &mut State,
+    context: &Context,
+    options: &Value,
+    strategy: Strategy,
+    live: &Arc<Stored>,
+    mut object: Value,
+) -> Deleted {
+    let storage = &context.served.storage;
+    let key = context.key(meta::name(&live.object));
+    let grace = options["gracePeriodSeconds"]
+        .as_i64()
+        .or_else(|| context.query.text("gracePeriodSeconds").parse().ok());
+    let deletion = strategy.delete(&mut object, grace, context.now);
+    if context.is_dry_run() {
+        return if deletion == Deletion::Remove { Deleted::Gone } else { Deleted::Marked(live.clone()) };
+    }
+    match deletion {
+        Deletion::Remove => {
+            state.delete(storage, &key);
+            Deleted::Gone
+        }
+        Deletion::Mark if object == live.object => Deleted::Marked(live.clone()),
+        Deletion::Mark => Deleted::Marked(state.put(storage, key, object)),
+        Deletion::MarkThenRemove => {
+            let marked = state.put(storage, key.clone(), object);
+            Deleted::Marked(state.delete(storage, &key).unwrap_or(marked))
+        }
+        Deletion::Pending => Deleted::Marked(live.clone()),
+    }
 }
 
 fn check_preconditions(context: &Context, options: &Value, live: &Value) -> Result<(), Status> {

@@ -2,12 +2,16 @@
 
 mod create;
 mod delete;
+mod pod;
 mod read;
+mod scale;
 mod update;
 
 pub(crate) use create::create;
 pub(crate) use delete::{FOREGROUND, ORPHAN, delete, delete_collection};
+pub(crate) use pod::act_on_pod;
 pub(crate) use read::{Listed, get, list, watch};
+pub(crate) use scale::{get_scale, patch_scale, put_scale};
 pub(crate) use update::{patch, update};
 
 use std::time::SystemTime;
@@ -33,7 +37,7 @@ fn decode(context: &Context, sent: Sent) -> Result<(Value, Vec<String>), Status>
     let Sent { mut object, duplicates } = sent;
     context.check_identity(&mut object)?;
     let mut problems = duplicates;
-    problems.extend(context.served.decode(&mut object));
+    problems.extend(context.served.decode(&mut object)?);
     match context.validation()? {
         Validation::Strict if !problems.is_empty() => {
             Err(strict_status(&context.served.kind, &context.served.version, &problems))
@@ -58,7 +62,7 @@ fn answer(context: &Context, code: u16, object: &Value, warnings: Vec<String>) -
 
 /// Whole seconds in UTC, as Kubernetes writes times.
 pub(crate) fn rfc3339(time: SystemTime) -> String {
-    crate::schema::rfc3339(time)
+    crate::schema::time::format_rfc3339(time)
 }
 
 fn no_such(context: &Context) -> Status {

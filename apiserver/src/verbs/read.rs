@@ -112,12 +112,10 @@ pub(super) fn selection(
     fields: &fields::Selector,
 ) -> Result<Selection, Status> {
     for requirement in fields.requirements() {
-        if !context.served.is_selectable(requirement.field()) {
-            return Err(failure::bad_request(format!("field label not supported: {}", requirement.field())));
-        }
+        context.served.check_selectable(requirement.field())?;
     }
     Ok(Selection {
-        resource: context.served.storage.clone(),
+        served: context.served.clone(),
         namespace: context.namespace.clone(),
         labels: labels.clone(),
         fields: fields.clone(),

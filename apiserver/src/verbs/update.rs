@@ -8,11 +8,11 @@ use super::{Sent, answer, check, decode, no_such, rfc3339};
 use crate::apply;
 use crate::context::Context;
 use crate::failure;
+use crate::meta;
 use crate::patch::{self, PatchKind};
 use crate::reply::Reply;
 use crate::state::State;
 use crate::storage::Stored;
-use crate::{form, meta};
 
 /// Replaces an object, or a subresource of it.
 pub(crate) fn update(state: &mut State, context: &Context, sent: Sent) -> Result<Reply, Status> {
@@ -38,7 +38,7 @@ pub(crate) fn patch(
         return apply(state, context, body);
     }
     let live = live(state, context)?;
-    let before = form::versioned(&context.served, &live.object);
+    let before = context.served.to_served(&live.object);
     let patched = match kind {
         PatchKind::Json => patch::json_patch(&before, body),
         PatchKind::Merge => patch::merge_patch(&before, body),
@@ -65,7 +65,7 @@ fn apply(state: &mut State, context: &Context, config: &Value) -> Result<Reply, 
         return Err(no_such(context));
     }
     let now = rfc3339(context.now);
-    let before = live.as_ref().map(|live| form::versioned(&context.served, &live.object));
+    let before = live.as_ref().map(|live| context.served.to_served(&live.object));
     let applied = context
         .served
         .field_manager(&context.subresource)
@@ -86,13 +86,13 @@ fn apply(state: &mut State, context: &Context, config: &Value) -> Result<Reply, 
     Ok(answer(context, 200, &object, warnings))
 }
 
-fn live(state: &State, context: &Context) -> Result<Arc<Stored>, Status> {
+pub(super) fn live(state: &State, context: &Context) -> Result<Arc<Stored>, Status> {
     let live = state.storage.get(&context.served.storage, &context.key(&context.name));
     live.cloned().ok_or_else(|| no_such(context))
 }
 
 /// Puts an object into the place of the live one, if nothing stands against it.
-fn replace(
+pub(super) fn replace(
     state: &mut State,
     context: &Context,
     live: &Arc<Stored>,
@@ -105,7 +105,7 @@ fn replace(
         let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {live_uid}");
         return Err(failure::conflict(context.what(&context.name), &why));
     }
-    if version.is_empty() && !is_patch {
+    if version.is_empty() && !is_patch && !context.served.allows_unconditional_update() {
         let message = "Invalid value: 0: must be specified for an update";
         let what = context.what(&context.name);
         return Err(failure::invalid(what, "metadata.resourceVersion", "FieldValueInvalid", message));
@@ -126,14 +126,20 @@ fn replace(
             value => meta::set(&mut object, field, value.clone()),
         }
     }
-    let before = form::versioned(&context.served, &live.object);
+    let before = context.served.to_served(&live.object);
     context.served.prepare_update(&mut object, &before, &context.subresource);
     check(context, &object, &context.served.validate_update(&object, &before, &context.subresource))?;
+    context.served.normalise(&mut object);
     if object == before || context.is_dry_run() {
-        return Ok(object);
+        return Ok(context.served.to_stored(object));
     }
     let key = context.key(&context.name);
-    if meta::is_being_deleted(&object) && meta::finalizers(&object).next().is_none() {
+    let is_finished = match context.served.strategy() {
+        Some(strategy) => strategy.is_finished(&object, &before),
+        None => meta::is_being_deleted(&object) && meta::finalizers(&object).next().is_none(),
+    };
+    let object = context.served.to_stored(object);
+    if is_finished {
         // The last finalizer is gone. The answer is what was written, in the version of before.
         state.delete(&context.served.storage, &key);
         return Ok(object);
