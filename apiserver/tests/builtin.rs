@@ -1,5 +1,7 @@
 //! What the built-in kinds do beyond what is recorded. The messages are those of a real API server, 1.36.
 
+#![allow(clippy::expect_used, reason = "a helper that cannot go on fails its test")]
+
 use std::time::{Duration, SystemTime};
 
 use lariat_apiserver::builtin::{self, Deletion, Strategy};
