@@ -1,5 +1,7 @@
 //! What the built-in kinds do beyond what is recorded. The messages are those of a real API server, 1.36.
 
+#![allow(clippy::expect_used, reason = "a helper that cannot go on fails its test")]
+
 use std::time::{Duration, SystemTime};
 
 use lariat_apiserver::builtin::{self, Deletion, Strategy};
@@ -596,8 +598,9 @@ fn priorities_come_from_classes() {
         update(Strategy::PriorityClass, &class, |class| class["value"] = 6.into()),
         Err("value: Forbidden: may not be changed in an update.".into())
     );
+    let higher = json!({"metadata": {"name": "higher"}, "value": 7, "globalDefault": true});
     let mut pod = object(Strategy::Pod, json!({"spec": {}}));
-    builtin::resolve_priority(&mut pod, [&class]).expect("the default");
+    builtin::resolve_priority(&mut pod, [&higher, &class]).expect("the lowest default");
     assert_eq!((&pod["spec"]["priority"], &pod["spec"]["priorityClassName"]), (&json!(5), &json!("x")));
     let mut pod = object(Strategy::Pod, json!({"spec": {"priorityClassName": "nope"}}));
     let refused = builtin::resolve_priority(&mut pod, [&class]).expect_err("no such class");
@@ -722,6 +725,117 @@ fn tables_say_how_pods_are() {
     }
     let failed = Strategy::Pod.row(&json!({"status": {"phase": "Failed"}}), now());
     assert_eq!(failed.conditions[0]["reason"], "Failed");
+}
+
+#[test]
+fn leases_and_nodes_keep_their_rules() {
+    for (spec, want) in [
+        (
+            json!({"leaseDurationSeconds": 0}),
+            "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0",
+        ),
+        (
+            json!({"leaseTransitions": -1}),
+            "spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0",
+        ),
+    ] {
+        assert_eq!(create(Strategy::Lease, json!({"spec": spec})), Err(want.into()));
+    }
+    let lease = create(Strategy::Lease, json!({"spec": {"holderIdentity": "h", "strategy": "X"}}));
+    assert_eq!(lease.expect("valid")["spec"], json!({"holderIdentity": "h"}));
+
+    let node = create(
+        Strategy::Node,
+        json!({
+            "spec": {"podCIDR": "10.1.0.0/24", "providerID": "a", "unschedulable": true},
+            "status": {"capacity": {"cpu": "4000m"}, "conditions": [{"type": "Ready", "status": "True"}]},
+        }),
+    )
+    .expect("valid");
+    assert_eq!(node["spec"]["podCIDRs"], json!(["10.1.0.0/24"]));
+    assert_eq!(
+        node["spec"]["taints"],
+        json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}])
+    );
+    assert_eq!(node["status"]["allocatable"], json!({"cpu": "4"}));
+    assert_eq!(node["status"]["conditions"][0]["lastHeartbeatTime"], Value::Null);
+    assert_eq!(
+        update(Strategy::Node, &node, |node| node["spec"]["providerID"] = "b".into()),
+        Err("spec.providerID: Forbidden: node updates may not change providerID except from \"\" to valid"
+            .into())
+    );
+    let updated = update(Strategy::Node, &node, |node| {
+        node["status"] = json!({});
+        node["metadata"]["labels"] =
+            json!({"node-role.kubernetes.io/worker": "", "kubernetes.io/role": "r2"});
+    })
+    .expect("valid");
+    assert_eq!(updated["status"], node["status"]);
+    let row = Strategy::Node.row(&updated, now());
+    assert_eq!(row.cells[1..3], [json!("Ready,SchedulingDisabled"), json!("r2,worker")]);
+    assert_eq!(row.cells[5..8], [json!("<none>"), json!("<none>"), json!("<unknown>")]);
+}
+
+#[test]
+fn resources_make_the_quality_of_service() {
+    let amounts = |cpu: &str, memory: &str| json!({"cpu": cpu, "memory": memory});
+    for (resources, want) in [
+        (json!({}), "BestEffort"),
+        (json!({"requests": {"cpu": "0"}}), "BestEffort"),
+        (json!({"limits": amounts("1", "1Gi")}), "Guaranteed"),
+        (json!({"limits": amounts("1", "1Gi"), "requests": amounts("1000m", "1024Mi")}), "Guaranteed"),
+        (json!({"limits": amounts("1", "1Gi"), "requests": amounts("500m", "1Gi")}), "Burstable"),
+        (json!({"limits": {"cpu": "1"}}), "Burstable"),
+        (json!({"requests": {"cpu": "1"}}), "Burstable"),
+    ] {
+        let pod = pod(json!({"containers": [container(json!({"resources": resources}))]}));
+        assert_eq!(pod["status"]["qosClass"], want, "{resources}");
+    }
+}
+
+#[test]
+fn tables_say_where_things_are() {
+    let mut pod =
+        pod(json!({"containers": [container(json!({}))], "readinessGates": [{"conditionType": "x/y"}]}));
+    let row = Strategy::Pod.row(&pod, now() + Duration::from_secs(200));
+    assert_eq!(
+        row.cells[4..],
+        [json!("3m20s"), json!("<none>"), json!("<none>"), json!("<none>"), json!("0/1")]
+    );
+    pod["metadata"]["deletionTimestamp"] = "2027-01-15T08:00:00Z".into();
+    assert_eq!(Strategy::Pod.row(&pod, now()).cells[2], "Terminating");
+    pod["status"]["reason"] = "NodeLost".into();
+    assert_eq!(Strategy::Pod.row(&pod, now()).cells[2], "Unknown");
+    pod["status"] = json!({"phase": "Succeeded"});
+    assert_eq!(Strategy::Pod.row(&pod, now()).cells[2], "Succeeded");
+
+    let row = |spec: Value, status: Value| {
+        let row = Strategy::Service.row(&json!({"spec": spec, "status": status}), now());
+        json!([row.cells[2..5], row.cells[6]])
+    };
+    assert_eq!(
+        row(
+            json!({
+                "type": "LoadBalancer",
+                "clusterIPs": ["10.0.0.2"],
+                "ports": [{"port": 80, "nodePort": 30001, "protocol": "TCP"}, {"port": 81, "protocol": "UDP"}],
+                "selector": {"b": "c", "a": "b"},
+            }),
+            json!({"loadBalancer": {"ingress": [{"ip": "9.9.9.9"}, {"hostname": "h"}]}}),
+        ),
+        json!([["10.0.0.2", "9.9.9.9,h", "80:30001/TCP,81/UDP"], "a=b,b=c"])
+    );
+    assert_eq!(
+        row(json!({"type": "LoadBalancer"}), json!({})),
+        json!([["<none>", "<pending>", "<none>"], "<none>"])
+    );
+    assert_eq!(
+        row(json!({"type": "ExternalName", "externalName": "a.b"}), json!({})),
+        json!([["<none>", "a.b", "<none>"], "<none>"])
+    );
+    for strategy in ALL {
+        assert_eq!(strategy.row(&json!({}), now()).cells.len(), strategy.columns().len(), "{strategy:?}");
+    }
 }
 
 /// A seeded generator of JSON that has nothing to do with what is asked for, or nearly has.

@@ -3,6 +3,8 @@
 //!
 //! `LARIAT_BUILTIN_RECORDING` may name a further recording; every exchange in it that can be compared is.
 
+#![allow(clippy::expect_used, reason = "a helper that cannot go on fails its test")]
+
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 

@@ -22,10 +22,10 @@ pub(crate) fn default(node: &mut Value) {
         }
     }
     let Some(capacity) = at(node, &["status", "capacity"]).cloned() else { return };
-    if at(node, &["status", "allocatable"]).is_none() {
-        if let Some(status) = object_mut(node, "status") {
-            status.insert("allocatable".into(), capacity);
-        }
+    if at(node, &["status", "allocatable"]).is_none()
+        && let Some(status) = object_mut(node, "status")
+    {
+        status.insert("allocatable".into(), capacity);
     }
 }
 

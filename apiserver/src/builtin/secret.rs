@@ -16,12 +16,12 @@ pub(crate) fn default(secret: &mut Value) {
         Some(Value::Object(texts)) => texts,
         _ => Map::new(),
     };
-    if !texts.is_empty() {
-        if let Some(data) = object_mut(secret, "data") {
-            for (key, value) in texts {
-                let coded = base64::encode(value.as_str().unwrap_or_default().as_bytes());
-                data.insert(key, coded.into());
-            }
+    if !texts.is_empty()
+        && let Some(data) = object_mut(secret, "data")
+    {
+        for (key, value) in texts {
+            let coded = base64::encode(value.as_str().unwrap_or_default().as_bytes());
+            data.insert(key, coded.into());
         }
     }
     fill(secret, "type", "Opaque");
@@ -48,7 +48,7 @@ pub(crate) fn validate(secret: &Value) -> Vec<FieldError> {
         "kubernetes.io/tls" => require(&["tls.crt", "tls.key"]),
         // One of the two is enough.
         "kubernetes.io/basic-auth" if !has("username") && !has("password") => {
-            require(&["username", "password"])
+            require(&["username", "password"]);
         }
         "kubernetes.io/ssh-auth" => require(&["ssh-privatekey"]),
         "kubernetes.io/dockercfg" => validate_json(secret, ".dockercfg", &data, &mut errors),

@@ -85,10 +85,11 @@ pub(crate) fn prepare_update(new: &mut Value, old: &Value) {
         }
         // A new first address that came in by the older field alone.
         let (ip, old_ip) = (text(spec, "clusterIP").to_owned(), text(old_spec, "clusterIP"));
-        if ip != old_ip && spec.get("clusterIPs") == old_spec.get("clusterIPs") {
-            if let Some(first) = items_mut(spec, &["clusterIPs"]).next() {
-                *first = ip.into();
-            }
+        if ip != old_ip
+            && spec.get("clusterIPs") == old_spec.get("clusterIPs")
+            && let Some(first) = items_mut(spec, &["clusterIPs"]).next()
+        {
+            *first = ip.into();
         }
     }
     let on_nodes = matches!(kind.as_str(), "NodePort" | "LoadBalancer");
@@ -271,15 +272,15 @@ pub(crate) fn validate(service: &Value) -> Vec<FieldError> {
         }
         _ => {}
     }
-    if let Some(seconds) = int(spec, &["sessionAffinityConfig", "clientIP", "timeoutSeconds"]) {
-        if !(1..=86_400).contains(&seconds) {
-            let path = path.child("sessionAffinityConfig").child("clientIP").child("timeoutSeconds");
-            errors.push(FieldError::invalid(
-                &path,
-                seconds,
-                "must be greater than 0 and less than or equal to 86400",
-            ));
-        }
+    if let Some(seconds) = int(spec, &["sessionAffinityConfig", "clientIP", "timeoutSeconds"])
+        && !(1..=86_400).contains(&seconds)
+    {
+        let path = path.child("sessionAffinityConfig").child("clientIP").child("timeoutSeconds");
+        errors.push(FieldError::invalid(
+            &path,
+            seconds,
+            "must be greater than 0 and less than or equal to 86400",
+        ));
     }
     match kind {
         "" => errors.push(FieldError::required(&path.child("type"), "")),

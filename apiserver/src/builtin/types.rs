@@ -147,7 +147,7 @@ mod tests {
     fn check(shape: &Shape, at: &str) {
         match shape {
             Shape::Struct(name) => {
-                assert!(lookup(name).is_some(), "{at} is of type {name}, which is not there")
+                assert!(lookup(name).is_some(), "{at} is of type {name}, which is not there");
             }
             Shape::Pointer(inner) | Shape::List(inner) | Shape::Map(inner, _) => check(inner, at),
             _ => {}

@@ -238,7 +238,7 @@ fn validate_handler(handler: &Value, path: &FieldPath, errors: &mut Vec<FieldErr
                 validate_target(at(handler, &["httpGet", "port"]), &path.child("port"), errors);
             }
             "tcpSocket" | "grpc" => {
-                validate_target(at(handler, &[kind, "port"]), &path.child("port"), errors)
+                validate_target(at(handler, &[kind, "port"]), &path.child("port"), errors);
             }
             _ => {}
         }
@@ -257,11 +257,11 @@ fn validate_resources(container: &Value, path: &FieldPath, errors: &mut Vec<Fiel
                 errors.push(FieldError::invalid(&path, value.clone(), "must be greater than or equal to 0"));
             }
             let limit = at(container, &["resources", "limits", name]);
-            if let (true, Some(limit)) = (list == "requests", limit.and_then(amount)) {
-                if found > limit {
-                    let detail = format!("must be less than or equal to {name} limit of {}", limit.print());
-                    errors.push(FieldError::invalid(&path_of_list, found.print(), detail));
-                }
+            if let (true, Some(limit)) = (list == "requests", limit.and_then(amount))
+                && found > limit
+            {
+                let detail = format!("must be less than or equal to {name} limit of {}", limit.print());
+                errors.push(FieldError::invalid(&path_of_list, found.print(), detail));
             }
         }
     }

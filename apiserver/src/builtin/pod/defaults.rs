@@ -108,10 +108,10 @@ fn default_probe(probe: &mut Value) {
         }
     }
     default_http(probe);
-    if let Some(grpc) = probe.get_mut("grpc").filter(|grpc| grpc.is_object()) {
-        if grpc.get("service").is_none_or(Value::is_null) {
-            set(grpc, "service", "");
-        }
+    if let Some(grpc) = probe.get_mut("grpc").filter(|grpc| grpc.is_object())
+        && grpc.get("service").is_none_or(Value::is_null)
+    {
+        set(grpc, "service", "");
     }
 }
 
@@ -140,10 +140,10 @@ fn default_volume(volume: &mut Value) {
             fill(source, "defaultMode", FILE_MODE);
         }
     }
-    if let Some(path) = volume.get_mut("hostPath").filter(|path| path.is_object()) {
-        if path.get("type").is_none_or(Value::is_null) {
-            set(path, "type", "");
-        }
+    if let Some(path) = volume.get_mut("hostPath").filter(|path| path.is_object())
+        && path.get("type").is_none_or(Value::is_null)
+    {
+        set(path, "type", "");
     }
     for item in items_mut(volume, &["downwardAPI", "items"]) {
         default_field_ref(Some(item));

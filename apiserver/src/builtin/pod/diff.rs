@@ -42,6 +42,9 @@ pub(super) fn specs(old: &Value, new: &Value) -> String {
     if hunks.is_empty() { hunks } else { format!("\n{hunks}") }
 }
 
+/// The key of an entry in an object, its value and its type.
+type Entry<'a> = (Option<String>, Option<&'a Value>, &'a str);
+
 struct Printer<'a> {
     out: String,
     spec: &'a Value,
@@ -75,7 +78,7 @@ impl Printer<'_> {
                 self.out.push_str(&shown);
             }
             ("b", value) => {
-                self.out.push_str(if value == Some(&Value::Bool(true)) { "true" } else { "false" })
+                self.out.push_str(if value == Some(&Value::Bool(true)) { "true" } else { "false" });
             }
             ("i", value) => _ = write!(self.out, "{}", value.unwrap_or(&Value::from(0))),
             ("v", value) => self.out.push_str(&value.map_or("null".into(), text::json)),
@@ -101,13 +104,7 @@ impl Printer<'_> {
         }
     }
 
-    fn block(
-        &mut self,
-        open: char,
-        close: char,
-        entries: Option<Vec<(Option<String>, Option<&Value>, &str)>>,
-        depth: usize,
-    ) {
+    fn block(&mut self, open: char, close: char, entries: Option<Vec<Entry<'_>>>, depth: usize) {
         let Some(entries) = entries else { return self.out.push_str("null") };
         self.out.push(open);
         for (index, (key, value, shape)) in entries.iter().enumerate() {

@@ -47,11 +47,11 @@ pub(crate) fn validate(pod: &Value) -> Vec<FieldError> {
             errors.extend(problems.map(|problem| FieldError::invalid(&path.child(field), value, problem)));
         }
     }
-    if let Some(seconds) = int(spec, &["activeDeadlineSeconds"]) {
-        if !(1..=LONGEST).contains(&seconds) {
-            let detail = format!("must be between 1 and {LONGEST}, inclusive");
-            errors.push(FieldError::invalid(&path.child("activeDeadlineSeconds"), seconds, detail));
-        }
+    if let Some(seconds) = int(spec, &["activeDeadlineSeconds"])
+        && !(1..=LONGEST).contains(&seconds)
+    {
+        let detail = format!("must be between 1 and {LONGEST}, inclusive");
+        errors.push(FieldError::invalid(&path.child("activeDeadlineSeconds"), seconds, detail));
     }
     for (index, toleration) in items(spec, &["tolerations"]).iter().enumerate() {
         validate_toleration(toleration, &path.child("tolerations").index(index), &mut errors);
