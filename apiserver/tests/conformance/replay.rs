@@ -1,0 +1,124 @@
+//! Sends the requests of a recording, each at its time.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use lariat_api::{Clock, Randomness};
+use lariat_apiserver::ApiServer;
+use lariat_fixtures::{Exchange, Recording};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::compare::{Difference, Names, compare};
+
+/// What came back.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: Bytes,
+}
+
+/// The time of day, which passes as tokio's does.
+#[derive(Debug)]
+struct VirtualClock(Instant);
+
+impl Clock for VirtualClock {
+    fn wall(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000) + self.0.elapsed()
+    }
+}
+
+const TOKEN: &str = "the-token";
+
+pub(crate) async fn replay(recording: &Recording) -> Vec<Difference> {
+    let server = ApiServer::builder()
+        .clock(VirtualClock(Instant::now()))
+        .randomness(Randomness::seeded(4))
+        .token(TOKEN)
+        .build();
+    prepare(&server, recording).await;
+    let start = Instant::now();
+    let mut names = Names::default();
+    let mut watches = Vec::new();
+    let mut found = Vec::new();
+    for (index, exchange) in recording.exchanges.iter().enumerate() {
+        sleep_until(start + exchange.at).await;
+        let request = request(exchange, &mut names);
+        let sending = tokio::spawn(send(server.clone(), request));
+        if exchange.request.target.contains("watch=true") {
+            // The next request may be of the same moment, but comes after this one.
+            sleep(Duration::from_micros(1)).await;
+            watches.push((index, exchange, sending));
+        } else {
+            let answer = sending.await.unwrap();
+            found.extend(compare(index + 1, exchange, &answer, &mut names));
+        }
+    }
+    for (index, exchange, sending) in watches {
+        let answer = sending.await.unwrap();
+        found.extend(compare(index + 1, exchange, &answer, &mut names));
+    }
+    found.sort_by_key(|difference| difference.exchange);
+    found
+}
+
+/// What the recorded cluster had before the recording began.
+async fn prepare(server: &ApiServer, recording: &Recording) {
+    let definition = recording.exchanges.iter().find(|exchange| exchange.name == "crd get");
+    let Some(definition) = definition else { return };
+    let definition: Value = serde_json::from_slice(&definition.body()).unwrap();
+    let definition = json!({
+        "apiVersion": definition["apiVersion"], "kind": definition["kind"],
+        "metadata": {
+            "name": definition["metadata"]["name"],
+            "labels": definition["metadata"]["labels"],
+            "annotations": definition["metadata"]["annotations"],
+        },
+        "spec": definition["spec"],
+    });
+    let body = Full::new(Bytes::from(definition.to_string()));
+    let request = Request::post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions?fieldManager=setup");
+    let request = request.header("content-type", "application/json");
+    let request = request.header("authorization", format!("Bearer {TOKEN}")).body(body).unwrap();
+    assert_eq!(send(server.clone(), request).await.status, 201);
+    sleep(Duration::from_secs(5)).await;
+}
+
+fn request(exchange: &Exchange, names: &mut Names) -> Request<Full<Bytes>> {
+    let recorded = &exchange.request;
+    let method: Method = recorded.method.parse().unwrap();
+    let mut request =
+        Request::builder().method(method).uri(names.translate(&recorded.target)).header("user-agent", "recorder");
+    for (name, value) in &recorded.headers {
+        request = request.header(name, value);
+    }
+    if exchange.status != Some(401) {
+        request = request.header("authorization", format!("Bearer {TOKEN}"));
+    }
+    let body = match &recorded.body {
+        Value::Null => Bytes::new(),
+        Value::String(text) => Bytes::from(text.clone()),
+        body => Bytes::from(names.translate(&body.to_string())),
+    };
+    request.body(Full::new(body)).unwrap()
+}
+
+async fn send(server: ApiServer, request: Request<Full<Bytes>>) -> Answer {
+    let (mut sender, connection) = http1::handshake(TokioIo::new(server.connect())).await.unwrap();
+    tokio::spawn(connection);
+    let response = sender.send_request(request).await.unwrap();
+    let (parts, body) = response.into_parts();
+    let headers = parts.headers.iter();
+    let headers =
+        headers.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
+    Answer {
+        status: parts.status.as_u16(),
+        headers: headers.collect(),
+        body: body.collect().await.unwrap().to_bytes(),
+    }
+}
