@@ -18,18 +18,18 @@
 
 mod default;
 mod duplicates;
-pub(crate) mod error;
+mod error;
 mod formats;
 mod lists;
 mod metadata;
-pub(crate) mod names;
+mod names;
 mod parse;
-pub(crate) mod path;
+mod path;
 mod pattern;
 mod prune;
 mod structural;
-pub(crate) mod text;
-pub(crate) mod time;
+mod text;
+mod time;
 mod validate;
 
 pub use duplicates::duplicate_fields;
@@ -44,3 +44,12 @@ pub use structural::{CelRule, ListType, MapType, Schema, SchemaType, Segment, St
 /// A body is decoded to at most 128 levels, so nothing that was decoded is deeper, and the stack of a small thread is
 /// enough for it.
 pub const MAX_DEPTH: usize = 128;
+
+/// What the built-in kinds share with custom resources.
+pub(crate) mod shared {
+    pub(crate) use super::error::aggregate;
+    pub(crate) use super::names::{dns1123_subdomain, path_segment};
+    pub(crate) use super::path::FieldPath;
+    pub(crate) use super::text::{json, quote};
+    pub(crate) use super::time::{age, format_rfc3339, parse_rfc3339};
+}
