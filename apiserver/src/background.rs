@@ -202,7 +202,7 @@ fn remove(
     }
     let mut marked = object.clone();
     meta::set(&mut marked, "finalizers", finalizers.iter().map(|name| json!(name)).collect::<Vec<_>>());
-    meta::set(&mut marked, "deletionTimestamp", crate::schema::time::format_rfc3339(state.now()));
+    meta::set(&mut marked, "deletionTimestamp", crate::schema::shared::format_rfc3339(state.now()));
     meta::set(&mut marked, "deletionGracePeriodSeconds", 0);
     state.put(resource, key.to_owned(), marked);
     true

@@ -231,7 +231,7 @@ impl ApiServerBuilder {
             watch_buffer: self.watch_buffer,
         };
         for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
-            let (uid, now) = (state.new_uid(), crate::schema::time::format_rfc3339(state.now()));
+            let (uid, now) = (state.new_uid(), crate::schema::shared::format_rfc3339(state.now()));
             let namespace = json!({
                 "kind": "Namespace", "apiVersion": "v1",
                 "metadata": {

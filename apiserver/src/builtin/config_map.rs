@@ -6,7 +6,7 @@ use super::base64;
 use super::names;
 use super::value::{at, entries, flag, same};
 use crate::schema::FieldError;
-use crate::schema::path::FieldPath;
+use crate::schema::shared::FieldPath;
 
 /// How many bytes the values of a config map or secret may have together.
 pub(crate) const MAX_SIZE: usize = 1024 * 1024;

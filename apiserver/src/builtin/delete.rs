@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::value::{at, int, items, set, text_at};
 use super::{Strategy, namespace, times};
-use crate::schema::time::format_rfc3339;
+use crate::schema::shared::format_rfc3339;
 
 /// What to do with an object that is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::value::{at, int, remove, same, set, text, text_at};
 use super::{Strategy, meta, names};
 use crate::schema::FieldError;
-use crate::schema::path::FieldPath;
+use crate::schema::shared::FieldPath;
 
 /// Names in the core group, and in `events.k8s.io`.
 const RENAMED: [(&str, &str); 7] = [
@@ -80,7 +80,7 @@ pub(crate) fn validate_create(strategy: Strategy, event: &Value) -> Vec<FieldErr
         let errors = validate_legacy(event, "reportingComponent");
         // The metadata is only looked at afterwards, and the name may be anything that fits into a path.
         return match errors.is_empty() {
-            true => meta::validate_create(resource, event, crate::schema::names::path_segment),
+            true => meta::validate_create(resource, event, crate::schema::shared::path_segment),
             false => errors,
         };
     }

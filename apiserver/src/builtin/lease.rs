@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::value::{int, remove};
 use crate::schema::FieldError;
-use crate::schema::path::FieldPath;
+use crate::schema::shared::FieldPath;
 
 /// Coordinated election is behind a gate that is shut.
 pub(crate) fn prepare(lease: &mut Value) {

@@ -8,8 +8,8 @@ use super::names;
 use super::registry::Resource;
 use super::value::{entries, flag, int, items, object_mut, remove, restore, set, text, text_at};
 use crate::schema::FieldError;
-use crate::schema::path::FieldPath;
-use crate::schema::time::format_rfc3339;
+use crate::schema::shared::FieldPath;
+use crate::schema::shared::format_rfc3339;
 
 /// How many bytes the annotations of an object may have, keys included.
 const MAX_ANNOTATIONS: usize = 256 * 1024;

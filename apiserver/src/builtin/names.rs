@@ -1,6 +1,6 @@
 //! The rules for names, keys and values in built-in kinds, and what the server says to those that break them.
 
-use crate::schema::names;
+use crate::schema::shared::dns1123_subdomain;
 
 const LABEL_1123: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and \
                           must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex \
@@ -18,7 +18,7 @@ const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric charac
 
 /// What keeps `text` from being a DNS subdomain.
 pub(crate) fn subdomain(text: &str) -> Vec<String> {
-    let problems = names::dns1123_subdomain(text);
+    let problems = dns1123_subdomain(text);
     // The names of typed objects are counted in characters; keys, and the names of custom resources, in bytes.
     problems
         .into_iter()
@@ -78,7 +78,7 @@ pub(crate) fn qualified(text: &str) -> Vec<String> {
         }
         Some((prefix, name)) => {
             problems.extend(
-                names::dns1123_subdomain(prefix).into_iter().map(|problem| format!("prefix part {problem}")),
+                dns1123_subdomain(prefix).into_iter().map(|problem| format!("prefix part {problem}")),
             );
             name
         }

@@ -6,7 +6,7 @@ use super::meta::{self, unqualified_finalizer};
 use super::names;
 use super::value::{at, items, object_mut, remove, restore, set, text, text_at};
 use crate::schema::FieldError;
-use crate::schema::path::FieldPath;
+use crate::schema::shared::FieldPath;
 
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 const FINALIZER: &str = "kubernetes";

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::names;
 use super::value::{at, items, object_mut, restore, same, text, text_at};
 use crate::schema::FieldError;
-use crate::schema::path::FieldPath;
+use crate::schema::shared::FieldPath;
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::meta;
 use super::value::{fill, int, same, text};
 use crate::schema::FieldError;
-use crate::schema::path::FieldPath;
+use crate::schema::shared::FieldPath;
 
 /// The highest priority that is not the system's.
 const HIGHEST: i64 = 1_000_000_000;

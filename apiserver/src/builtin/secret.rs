@@ -6,7 +6,7 @@ use super::base64;
 use super::config_map::{MAX_SIZE, decoded_size, validate_immutable, validate_key};
 use super::value::{at, entries, fill, object_mut, remove, text, text_at};
 use crate::schema::FieldError;
-use crate::schema::path::FieldPath;
+use crate::schema::shared::FieldPath;
 
 const ACCOUNT: &str = "kubernetes.io/service-account.name";
 

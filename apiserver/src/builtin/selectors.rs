@@ -84,7 +84,7 @@ impl Strategy {
         match own_fields {
             true => format!("field label not supported: {field}"),
             false => {
-                let field = crate::schema::text::quote(field);
+                let field = crate::schema::shared::quote(field);
                 format!(
                     "{field} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
                 )

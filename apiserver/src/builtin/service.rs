@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::names;
 use super::value::{at, fill, int, items, items_mut, remove, restore, set, text, text_at};
 use crate::schema::FieldError;
-use crate::schema::path::FieldPath;
+use crate::schema::shared::FieldPath;
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const AFFINITIES: [&str; 2] = ["ClientIP", "None"];

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::value::{at, entries, flag, int, items, text, text_at};
 use super::{Strategy, event, meta, pod};
-use crate::schema::time;
+use crate::schema::shared;
 
 /// A column of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,7 +193,7 @@ impl Strategy {
 
 /// How long ago a time is; `<unknown>` if there is none.
 pub(crate) fn age(text: &str, now: SystemTime) -> String {
-    if text.is_empty() { "<unknown>".into() } else { time::age(text, now) }
+    if text.is_empty() { "<unknown>".into() } else { shared::age(text, now) }
 }
 
 fn or<'a>(text: &'a str, otherwise: &'a str) -> &'a str {

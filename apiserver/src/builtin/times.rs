@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::schema::time::{format_rfc3339, parse_rfc3339};
+use crate::schema::shared::{format_rfc3339, parse_rfc3339};
 
 const SECONDS: [&str; 12] = ["2006", "-", "01", "-", "02", "T", "15", ":", "04", ":", "05", "Z07:00"];
 const MICROS: [&str; 13] =

@@ -21,16 +21,16 @@ mod default;
 mod definition;
 mod definition_check;
 mod duplicates;
-pub(crate) mod error;
+mod error;
 mod formats;
 mod jsonpath;
 mod list_check;
 mod lists;
 mod metadata;
-pub(crate) mod names;
+mod names;
 mod numbers;
 mod parse;
-pub(crate) mod path;
+mod path;
 mod pattern;
 mod prune;
 mod resource;
@@ -38,8 +38,8 @@ mod scale;
 mod schema_check;
 mod structural;
 mod structural_check;
-pub(crate) mod text;
-pub(crate) mod time;
+mod text;
+mod time;
 mod trail;
 mod validate;
 mod version_check;
@@ -65,3 +65,12 @@ pub use structural::{CelRule, ListType, MapType, Schema, SchemaType, Segment, St
 /// A body is decoded to at most 128 levels, so nothing that was decoded is deeper. A stack of one megabyte is enough for
 /// it, in a debug build too.
 pub const MAX_DEPTH: usize = 128;
+
+/// What the built-in kinds share with custom resources.
+pub(crate) mod shared {
+    pub(crate) use super::error::aggregate;
+    pub(crate) use super::names::{dns1123_subdomain, path_segment};
+    pub(crate) use super::path::FieldPath;
+    pub(crate) use super::text::{json, quote};
+    pub(crate) use super::time::{age, format_rfc3339, parse_rfc3339};
+}

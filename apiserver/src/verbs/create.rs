@@ -33,7 +33,6 @@ pub(super) fn create_decoded(
     for field in ["resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         meta::remove(&mut object, field);
     }
-    meta::set(&mut object, "uid", state.new_uid());
     meta::set(&mut object, "creationTimestamp", now.as_str());
     // An apply has said already who owns what.
     if object["metadata"]["managedFields"].is_null() {
@@ -46,6 +45,7 @@ pub(super) fn create_decoded(
     // What admission adds is nobody's.
     let managed = meta::remove(&mut object, "managedFields");
     context.served.prepare_create(&mut object, context.now);
+    meta::set(&mut object, "uid", state.new_uid());
     if let Some(managed) = managed {
         meta::set(&mut object, "managedFields", managed);
     }

@@ -62,7 +62,7 @@ fn answer(context: &Context, code: u16, object: &Value, warnings: Vec<String>) -
 
 /// Whole seconds in UTC, as Kubernetes writes times.
 pub(crate) fn rfc3339(time: SystemTime) -> String {
-    crate::schema::time::format_rfc3339(time)
+    crate::schema::shared::format_rfc3339(time)
 }
 
 fn no_such(context: &Context) -> Status {

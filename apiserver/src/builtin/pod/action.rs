@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::super::meta;
 use super::super::value::{at, entries, int, items, object_mut, remove, set, text, text_at};
 use crate::schema::FieldError;
-use crate::schema::path::FieldPath;
-use crate::schema::time::format_rfc3339;
+use crate::schema::shared::FieldPath;
+use crate::schema::shared::format_rfc3339;
 
 /// Binds a pod to a node.
 ///
@@ -37,7 +37,7 @@ pub fn bind(pod: &mut Value, binding: &Value, now: SystemTime) -> Result<(), Sta
         errors.push(FieldError::required(&target.child("name"), ""));
     }
     if !errors.is_empty() {
-        return Err(failure(500, "", &crate::schema::error::aggregate(&errors)));
+        return Err(failure(500, "", &crate::schema::shared::aggregate(&errors)));
     }
     let conflict = |problem: String| {
         let mut status = failure(

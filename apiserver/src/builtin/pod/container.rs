@@ -9,7 +9,7 @@ use super::super::quantity::Quantity;
 use super::super::service::validate_target;
 use super::super::value::{at, entries, int, is_empty, items, text};
 use crate::schema::FieldError;
-use crate::schema::path::FieldPath;
+use crate::schema::shared::FieldPath;
 
 const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use crate::schema::text;
+use crate::schema::shared::json;
 
 const TABLE: &str = include_str!("internal.txt");
 /// How many unchanged lines are shown around changed ones.
@@ -74,14 +74,14 @@ impl Printer<'_> {
         }
         match (shape, value) {
             ("s", value) => {
-                let shown = text::json(value.unwrap_or(&Value::String(String::new())));
+                let shown = json(value.unwrap_or(&Value::String(String::new())));
                 self.out.push_str(&shown);
             }
             ("b", value) => {
                 self.out.push_str(if value == Some(&Value::Bool(true)) { "true" } else { "false" });
             }
             ("i", value) => _ = write!(self.out, "{}", value.unwrap_or(&Value::from(0))),
-            ("v", value) => self.out.push_str(&value.map_or("null".into(), text::json)),
+            ("v", value) => self.out.push_str(&value.map_or("null".into(), json)),
             (name, value) => {
                 let known = fields(name).map(Vec::as_slice).unwrap_or_default();
                 let spec = self.spec;
@@ -111,7 +111,7 @@ impl Printer<'_> {
             self.out.push_str(if index == 0 { "\n" } else { ",\n" });
             self.indent(depth + 1);
             if let Some(key) = key {
-                self.out.push_str(&text::json(&Value::from(key.as_str())));
+                self.out.push_str(&json(&Value::from(key.as_str())));
                 self.out.push_str(": ");
             }
             self.value(shape, *value, depth + 1);

@@ -24,7 +24,7 @@ pub(crate) use validate::validate;
 
 use super::meta;
 use super::value::{items, remove, restore, same, set};
-use crate::schema::time::format_rfc3339;
+use crate::schema::shared::format_rfc3339;
 
 pub(crate) fn prepare_create(pod: &mut Value, now: SystemTime) {
     meta::first_generation(pod);

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::table::age;
 use super::super::value::{at, flag, int, items, text, text_at};
-use crate::schema::time::parse_rfc3339;
+use crate::schema::shared::parse_rfc3339;
 
 /// What a table shows of a pod's containers.
 pub(crate) struct Summary {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::value::{at, entries, int, items, items_mut, remove, restore, same, set, text, text_at};
 use super::validate;
 use crate::schema::FieldError;
-use crate::schema::path::FieldPath;
+use crate::schema::shared::FieldPath;
 
 const IMMUTABLE: &str = "pod updates may not change fields other than \
                          `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\

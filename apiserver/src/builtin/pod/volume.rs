@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::names;
 use super::super::value::{items, text, text_at};
 use crate::schema::FieldError;
-use crate::schema::path::FieldPath;
+use crate::schema::shared::FieldPath;
 
 /// What a source cannot do without.
 const NEEDED: [(&str, &str); 5] = [
