@@ -10,20 +10,35 @@ use tokio::time::sleep;
 
 use crate::kinds::{DEFINITIONS, NAMESPACES, Served, storage_name};
 use crate::meta;
+use crate::apply::Request;
+use crate::schema::shared::format_rfc3339;
 use crate::schema::{CLEANUP_FINALIZER, CustomResourceDefinition};
 use crate::server::Shared;
 use crate::state::State;
 use crate::storage::{Key, ResourceName, Stored};
 use crate::verbs::{FOREGROUND, ORPHAN};
 
-/// How long after a write the background work is done: soon, but seldom before the answer has been read.
-const DELAY: Duration = Duration::from_millis(10);
+/// How long after a write definitions are served: soon, but seldom before the answer has been read.
+const DEFINITIONS_DELAY: Duration = Duration::from_millis(10);
+
+/// How much later the rest is done, which beside a real server is another program's work: clients see what is marked for
+/// deletion before it goes.
+const CONTROLLERS_DELAY: Duration = Duration::from_millis(90);
+
+/// Who the changes are by.
+const CONTROLLERS: &str = "kube-controller-manager";
+const SERVER: &str = "kube-apiserver";
 
 /// Works whenever something was written, until the server is dropped.
 pub(crate) async fn run(shared: std::sync::Weak<Shared>, written: Arc<tokio::sync::Notify>) {
     loop {
         written.notified().await;
-        sleep(DELAY).await;
+        sleep(DEFINITIONS_DELAY).await;
+        {
+            let Some(shared) = shared.upgrade() else { return };
+            while accept_definitions(&mut shared.state()) {}
+        }
+        sleep(CONTROLLERS_DELAY).await;
         let Some(shared) = shared.upgrade() else { return };
         // Each step may make the next one possible: a child that goes lets its owner go.
         while step(&mut shared.state()) {}
@@ -31,7 +46,7 @@ pub(crate) async fn run(shared: std::sync::Weak<Shared>, written: Arc<tokio::syn
 }
 
 /// Does what can be done now; whether anything was.
-pub(crate) fn step(state: &mut State) -> bool {
+fn step(state: &mut State) -> bool {
     accept_definitions(state) | finish_definitions(state) | collect(state) | empty_namespaces(state)
 }
 
@@ -54,7 +69,7 @@ fn accept_definitions(state: &mut State) -> bool {
         if definition.accept_names(others, now)
             && let Ok(object) = serde_json::to_value(&definition)
         {
-            state.put(&DEFINITIONS.into(), key, object);
+            put_as(state, SERVER, "status", &DEFINITIONS.into(), key, object);
             worked = true;
         }
         if definition.is_established() && definition.metadata.get("deletionTimestamp").is_none() {
@@ -125,7 +140,7 @@ fn collect(state: &mut State) -> bool {
                 } else {
                     meta::set(&mut orphan, "ownerReferences", kept);
                 }
-                state.put(resource, key.clone(), orphan);
+                put_as(state, CONTROLLERS, "", resource, key.clone(), orphan);
             }
             worked |= drop_finalizer(state, resource, key, ORPHAN);
         } else if meta::finalizers(object).any(|finalizer| finalizer == FOREGROUND) {
@@ -168,11 +183,65 @@ fn empty_namespaces(state: &mut State) -> bool {
                 worked |= remove(state, resource, key, &stored.object, None);
             }
         }
-        if within.is_empty() && meta::finalizers(&stored.object).next().is_none() {
+        if !within.is_empty() {
+            continue;
+        }
+        if stored.object["status"]["conditions"].is_null() {
+            let mut emptied = stored.object.clone();
+            emptied["status"]["conditions"] = emptied_conditions(state);
+            put_as(state, CONTROLLERS, "status", &NAMESPACES.into(), namespace, emptied);
+            worked = true;
+        } else if meta::finalizers(&stored.object).next().is_none() {
             worked |= state.delete(&NAMESPACES.into(), &namespace).is_some();
         }
     }
     worked
+}
+
+/// What a namespace says of itself when nothing is left in it.
+fn emptied_conditions(state: &State) -> Value {
+    let now = format_rfc3339(state.now());
+    let conditions = [
+        ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
+        ("NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
+        (
+            "NamespaceDeletionContentFailure",
+            "ContentDeleted",
+            "All content successfully deleted, may be waiting on finalization",
+        ),
+        ("NamespaceContentRemaining", "ContentRemoved", "All content successfully removed"),
+        (
+            "NamespaceFinalizersRemaining",
+            "ContentHasNoFinalizers",
+            "All content-preserving finalizers finished",
+        ),
+    ];
+    let condition = |(kind, reason, message)| {
+        json!({"type": kind, "status": "False", "lastTransitionTime": now, "reason": reason, "message": message})
+    };
+    conditions.map(condition).into_iter().collect()
+}
+
+/// Writes a changed object, whose changed fields then are this manager's.
+fn put_as(
+    state: &mut State,
+    manager: &str,
+    subresource: &str,
+    resource: &ResourceName,
+    key: Key,
+    object: Value,
+) {
+    let now = format_rfc3339(state.now());
+    let served = state.kinds.iter().find(|served| served.storage == *resource).cloned();
+    let object = match (served, state.storage.get(resource, &key)) {
+        (Some(served), Some(live)) => {
+            let api_version = served.api_version();
+            let request = Request { manager, api_version: &api_version, subresource, now: &now };
+            served.field_manager(subresource).track_update(Some(&live.object), object, &request)
+        }
+        _ => object,
+    };
+    state.put(resource, key, object);
 }
 
 fn everything(state: &State) -> Vec<(ResourceName, Key, Arc<Stored>)> {
@@ -202,7 +271,7 @@ fn remove(
     }
     let mut marked = object.clone();
     meta::set(&mut marked, "finalizers", finalizers.iter().map(|name| json!(name)).collect::<Vec<_>>());
-    meta::set(&mut marked, "deletionTimestamp", crate::schema::shared::format_rfc3339(state.now()));
+    meta::set(&mut marked, "deletionTimestamp", format_rfc3339(state.now()));
     meta::set(&mut marked, "deletionGracePeriodSeconds", 0);
     state.put(resource, key.to_owned(), marked);
     true

@@ -28,7 +28,8 @@ pub(crate) fn answer(kinds: &Kinds, path: &[String], _headers: &HeaderMap) -> Re
 
 fn version() -> Value {
     json!({
-        "major": "1", "minor": "36", "gitVersion": concat!("v1.36.0-lariat.", env!("CARGO_PKG_VERSION")),
+        "major": "1", "minor": "36", "emulationMajor": "1", "emulationMinor": "36", "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": "35", "gitVersion": concat!("v1.36.0-lariat.", env!("CARGO_PKG_VERSION")),
         "gitCommit": "", "gitTreeState": "", "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "rustc",
         "platform": "linux/amd64",
     })

@@ -37,9 +37,13 @@ pub(crate) fn list(
                 item
             };
             let items: Vec<Value> = objects.iter().map(item).collect();
-            json!({
+            let mut list = json!({
                 "apiVersion": served.api_version(), "kind": served.list_kind, "metadata": metadata, "items": items,
-            })
+            });
+            if is_custom && list["metadata"]["continue"].is_null() {
+                list["metadata"]["continue"] = "".into();
+            }
+            list
         }
         Form::Metadata => {
             let items: Vec<Value> = objects.iter().map(partial).collect();

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::apply::{FieldManager, Schemaless};
 use crate::builtin::{self, Strategy, from_core, to_core};
 use crate::failure;
-use crate::schema::{CustomResource, CustomResourceDefinition, FieldError, FieldErrorKind};
+use crate::schema::{CustomResource, CustomResourceDefinition, FieldError, FieldErrorKind, unknown_field};
 use crate::storage::ResourceName;
 
 /// A version of a resource, as it is served.
@@ -122,11 +122,15 @@ impl Served {
                 }
                 object["kind"] = self.kind.as_str().into();
                 object["apiVersion"] = self.api_version().into_owned().into();
+                if resource.strategy == Strategy::CustomResourceDefinition {
+                    with_definition(object, CustomResourceDefinition::set_defaults);
+                }
                 resource.strategy.decode(object).map_err(failure::bad_request)
             }
             // Of another kind nothing is known, so nothing may be dropped; validation refuses it.
             Behaviour::Custom(custom) if object["kind"] == *custom.resource.kind => {
-                Ok(custom.resource.decode(object))
+                let dropped = custom.resource.decode(object);
+                Ok(dropped.iter().map(|path| unknown_field(path)).collect())
             }
             Behaviour::Custom(_) => Ok(Vec::new()),
         }
@@ -225,7 +229,12 @@ impl Served {
     pub(crate) fn field_manager(&self, subresource: &str) -> FieldManager<'_> {
         match &self.behaviour {
             Behaviour::Custom(custom) => {
-                FieldManager::custom(&Schemaless, &self.kind, custom.resource.has_status, subresource)
+                FieldManager::custom(
+                    &custom.resource.schema,
+                    &self.kind,
+                    custom.resource.has_status,
+                    subresource,
+                )
             }
             Behaviour::BuiltIn(_) => FieldManager::builtin(&self.group, &self.kind, subresource)
                 .unwrap_or_else(|| FieldManager::custom(&Schemaless, &self.kind, true, subresource)),
@@ -359,7 +368,7 @@ fn definition(object: &Value) -> Result<CustomResourceDefinition, FieldError> {
 }
 
 /// Changes a definition, unless it is none, which validation finds.
-fn with_definition(object: &mut Value, change: impl FnOnce(&mut CustomResourceDefinition)) {
+pub(crate) fn with_definition(object: &mut Value, change: impl FnOnce(&mut CustomResourceDefinition)) {
     if let Ok(mut parsed) = definition(object) {
         change(&mut parsed);
         if let Ok(changed) = serde_json::to_value(&parsed) {

@@ -149,6 +149,10 @@ impl Shared {
             (&Method::POST, true) => {
                 verbs::create(&mut self.state(), &context, asked.object(&context.served)?)
             }
+            (&Method::POST, false) if matches!(&*context.subresource, "binding" | "eviction") => {
+                let body = asked.object(&context.served)?.object;
+                verbs::act_on_pod(&mut self.state(), &context, &body)
+            }
             (&Method::PUT, false) => {
                 verbs::update(&mut self.state(), &context, asked.object(&context.served)?)
             }

@@ -29,6 +29,7 @@ mod lists;
 mod metadata;
 mod names;
 mod numbers;
+mod ownership;
 mod parse;
 mod path;
 mod pattern;

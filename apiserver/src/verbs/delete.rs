@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use lariat_api::{Status, StatusDetails};
 use serde_json::{Value, json};
@@ -7,7 +8,7 @@ use super::{answer, no_such, read, rfc3339};
 use crate::builtin::{Deletion, Strategy};
 use crate::context::Context;
 use crate::failure::{self, What};
-use crate::kinds::DEFINITIONS;
+use crate::kinds::{DEFINITIONS, with_definition};
 use crate::options::ListOptions;
 use crate::reply::Reply;
 use crate::schema::CLEANUP_FINALIZER;
@@ -56,13 +57,13 @@ pub(crate) fn delete_collection(
 ) -> Result<Reply, Status> {
     let selection = read::selection(context, &list.labels, &list.fields)?;
     let mut objects = Vec::new();
+    let metadata = json!({"resourceVersion": state.storage.revision().to_string()});
     for (_, live) in state.storage.list(&context.served.storage, &context.namespace) {
         if selection.matches(&live.object) {
             delete_live(state, context, options, &live);
             objects.push(live.object.clone());
         }
     }
-    let metadata = json!({"resourceVersion": state.storage.revision().to_string()});
     Ok(Reply::json(200, form::list(&context.served, &objects, metadata, context.form, context.now)))
 }
 
@@ -110,6 +111,9 @@ pub(super) fn delete_live(
     if !was_marked {
         meta::set(&mut object, "deletionTimestamp", rfc3339(context.now));
     }
+    if !was_marked && is_definition {
+        terminating(&mut object, context.now);
+    }
     if !was_marked && !is_definition {
         meta::set(&mut object, "deletionGracePeriodSeconds", 0);
         if let Some(generation) = object["metadata"]["generation"].as_i64() {
@@ -121,6 +125,14 @@ pub(super) fn delete_live(
         return Deleted::Marked(live.clone());
     }
     Deleted::Marked(state.put(&context.served.storage, key, object))
+}
+
+/// Says in a definition that it goes when its objects have.
+fn terminating(object: &mut Value, now: SystemTime) {
+    with_definition(object, |definition| {
+        let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+        definition.set_condition("Terminating", true, "InstanceDeletionPending", message, now);
+    });
 }
 
 /// Deletes an object of a built-in kind, as its kind is deleted.

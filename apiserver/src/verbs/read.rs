@@ -74,6 +74,7 @@ pub(crate) fn watch(state: &mut State, context: &Context, options: &WatchOptions
             selection.fields.and(only.map_err(|error| failure::bad_request(error.to_string()))?);
     }
     let current = state.storage.revision();
+    // From no version, or from any, a watch is a list first.
     let with_initial = options.initial_events || !matches!(options.version, Version::At(_));
     let initial = match options.version {
         Version::At(revision) if options.initial_events && revision > current => {
@@ -83,7 +84,7 @@ pub(crate) fn watch(state: &mut State, context: &Context, options: &WatchOptions
             let stored = state.storage.list(&context.served.storage, &context.namespace);
             let selected = stored.into_iter().filter(|(_, stored)| selection.matches(&stored.object));
             let mut events: Vec<Event> = selected.map(|(_, stored)| Event::Added(stored)).collect();
-            if options.initial_events && options.bookmarks {
+            if options.bookmarks {
                 events.push(Event::InitialEnd(current));
             }
             events

@@ -14,10 +14,11 @@ use compare::Difference;
 use differences::DIFFERENCES;
 use lariat_fixtures::{Recording, recording_path};
 
-async fn check(name: &'static str) {
+/// Compares a recording that began at this time of day, in milliseconds since 1970.
+async fn check(name: &'static str, began: u64) {
     let recording = Recording::open(recording_path(name)).unwrap();
     let exchanges = recording.exchanges.len();
-    let found = replay::replay(&recording).await;
+    let found = replay::replay(&recording, began).await;
     let mut unexpected = Vec::new();
     let mut seen = BTreeSet::new();
     for Difference { exchange, name: exchange_name, what } in &found {
@@ -40,10 +41,10 @@ async fn check(name: &'static str) {
 
 #[tokio::test(start_paused = true)]
 async fn protocol() {
-    check("api-protocol").await;
+    check("api-protocol", 1_795_952_459_550).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn objects() {
-    check("api-objects").await;
+    check("api-objects", 1_795_955_002_150).await;
 }

@@ -25,24 +25,32 @@ pub(crate) struct Answer {
 
 /// The time of day, which passes as tokio's does.
 #[derive(Debug)]
-struct VirtualClock(Instant);
+struct VirtualClock {
+    began: SystemTime,
+    since: Instant,
+}
 
 impl Clock for VirtualClock {
     fn wall(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000) + self.0.elapsed()
+        self.began + self.since.elapsed()
     }
 }
 
+/// By then a definition is served.
+const SETTLED: Duration = Duration::from_secs(5);
+
 const TOKEN: &str = "the-token";
 
-pub(crate) async fn replay(recording: &Recording) -> Vec<Difference> {
+/// Sends all requests of a recording that began at this time of day, in milliseconds since 1970.
+pub(crate) async fn replay(recording: &Recording, began: u64) -> Vec<Difference> {
+    let began = SystemTime::UNIX_EPOCH + Duration::from_millis(began);
+    let start = Instant::now() + SETTLED;
     let server = ApiServer::builder()
-        .clock(VirtualClock(Instant::now()))
+        .clock(VirtualClock { began, since: start })
         .randomness(Randomness::seeded(4))
         .token(TOKEN)
         .build();
     prepare(&server, recording).await;
-    let start = Instant::now();
     let mut names = Names::default();
     let mut watches = Vec::new();
     let mut found = Vec::new();
@@ -86,7 +94,6 @@ async fn prepare(server: &ApiServer, recording: &Recording) {
     let request = request.header("content-type", "application/json");
     let request = request.header("authorization", format!("Bearer {TOKEN}")).body(body).unwrap();
     assert_eq!(send(server.clone(), request).await.status, 201);
-    sleep(Duration::from_secs(5)).await;
 }
 
 fn request(exchange: &Exchange, names: &mut Names) -> Request<Full<Bytes>> {
