@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
+use crate::apply::Request;
 use crate::kinds::{DEFINITIONS, NAMESPACES, Served, storage_name};
 use crate::meta;
-use crate::apply::Request;
 use crate::schema::shared::format_rfc3339;
 use crate::schema::{CLEANUP_FINALIZER, CustomResourceDefinition};
 use crate::server::Shared;
@@ -21,9 +21,10 @@ use crate::verbs::{FOREGROUND, ORPHAN};
 /// How long after a write definitions are served: soon, but seldom before the answer has been read.
 const DEFINITIONS_DELAY: Duration = Duration::from_millis(10);
 
-/// How much later the rest is done, which beside a real server is another program's work: clients see what is marked for
-/// deletion before it goes.
-const CONTROLLERS_DELAY: Duration = Duration::from_millis(90);
+/// How much later garbage is collected, and how much later again orphans are freed and namespaces emptied. Beside a real
+/// server this is another program's work, so clients see what is marked for deletion before it goes.
+const COLLECTION_DELAY: Duration = Duration::from_millis(10);
+const NAMESPACES_DELAY: Duration = Duration::from_millis(80);
 
 /// Who the changes are by.
 const CONTROLLERS: &str = "kube-controller-manager";
@@ -38,16 +39,26 @@ pub(crate) async fn run(shared: std::sync::Weak<Shared>, written: Arc<tokio::syn
             let Some(shared) = shared.upgrade() else { return };
             while accept_definitions(&mut shared.state()) {}
         }
-        sleep(CONTROLLERS_DELAY).await;
-        let Some(shared) = shared.upgrade() else { return };
         // Each step may make the next one possible: a child that goes lets its owner go.
+        sleep(COLLECTION_DELAY).await;
+        {
+            let Some(shared) = shared.upgrade() else { return };
+            while collect_all(&mut shared.state()) {}
+        }
+        sleep(NAMESPACES_DELAY).await;
+        let Some(shared) = shared.upgrade() else { return };
         while step(&mut shared.state()) {}
     }
 }
 
+/// Collects what can be collected now; whether anything was.
+fn collect_all(state: &mut State) -> bool {
+    finish_definitions(state) | collect(state)
+}
+
 /// Does what can be done now; whether anything was.
 fn step(state: &mut State) -> bool {
-    accept_definitions(state) | finish_definitions(state) | collect(state) | empty_namespaces(state)
+    accept_definitions(state) | collect_all(state) | free_orphans(state) | empty_namespaces(state)
 }
 
 // === definitions ===
@@ -128,29 +139,21 @@ fn collect(state: &mut State) -> bool {
             all.iter()
                 .filter(move |(_, _, other)| meta::owners(&other.object).any(|owner| owner["uid"] == *uid))
         };
-        if meta::finalizers(object).any(|finalizer| finalizer == ORPHAN) {
-            for (resource, key, dependent) in dependents() {
-                let mut orphan = dependent.object.clone();
-                let kept: Vec<Value> = meta::owners(&orphan)
-                    .filter(|owner| owner["uid"] != *meta::uid(object))
-                    .cloned()
-                    .collect();
-                if kept.is_empty() {
-                    meta::remove(&mut orphan, "ownerReferences");
-                } else {
-                    meta::set(&mut orphan, "ownerReferences", kept);
-                }
-                put_as(state, CONTROLLERS, "", resource, key.clone(), orphan);
-            }
-            worked |= drop_finalizer(state, resource, key, ORPHAN);
-        } else if meta::finalizers(object).any(|finalizer| finalizer == FOREGROUND) {
+        if meta::finalizers(object).any(|finalizer| finalizer == FOREGROUND) {
             let blocking = |owner: &Value| {
                 owner["uid"] == *meta::uid(object) && owner["blockOwnerDeletion"] == json!(true)
             };
             for (resource, key, dependent) in dependents() {
-                if !meta::is_being_deleted(&dependent.object) {
-                    worked |= remove(state, resource, key, &dependent.object, Some(FOREGROUND));
+                if meta::is_being_deleted(&dependent.object) {
+                    continue;
                 }
+                // What has dependents itself waits for them in turn.
+                let uid = meta::uid(&dependent.object);
+                let has_dependents = all
+                    .iter()
+                    .any(|(_, _, other)| meta::owners(&other.object).any(|owner| owner["uid"] == *uid));
+                let finalizer = has_dependents.then_some(FOREGROUND);
+                worked |= remove(state, resource, key, &dependent.object, finalizer);
             }
             let mut dependents = dependents();
             if !dependents.any(|(_, _, dependent)| meta::owners(&dependent.object).any(blocking)) {
@@ -161,6 +164,35 @@ fn collect(state: &mut State) -> bool {
             // What was listed is not so any more.
             return true;
         }
+    }
+    worked
+}
+
+/// Takes owners that are to go without their dependents out of these, and lets the owners go.
+fn free_orphans(state: &mut State) -> bool {
+    let all = everything(state);
+    let mut worked = false;
+    for (resource, key, stored) in &all {
+        let owner = &stored.object;
+        if !meta::is_being_deleted(owner) || !meta::finalizers(owner).any(|finalizer| finalizer == ORPHAN) {
+            continue;
+        }
+        let is_owner = |reference: &Value| reference["uid"] == *meta::uid(owner);
+        for (resource, key, dependent) in &all {
+            if !meta::owners(&dependent.object).any(is_owner) {
+                continue;
+            }
+            let mut orphan = dependent.object.clone();
+            let kept: Vec<Value> =
+                meta::owners(&orphan).filter(|reference| !is_owner(reference)).cloned().collect();
+            if kept.is_empty() {
+                meta::remove(&mut orphan, "ownerReferences");
+            } else {
+                meta::set(&mut orphan, "ownerReferences", kept);
+            }
+            put_as(state, CONTROLLERS, "", resource, key.clone(), orphan);
+        }
+        worked |= drop_finalizer(state, resource, key, ORPHAN);
     }
     worked
 }
@@ -203,7 +235,11 @@ fn emptied_conditions(state: &State) -> Value {
     let now = format_rfc3339(state.now());
     let conditions = [
         ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
-        ("NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
+        (
+            "NamespaceDeletionGroupVersionParsingFailure",
+            "ParsedGroupVersions",
+            "All legacy kube types successfully parsed",
+        ),
         (
             "NamespaceDeletionContentFailure",
             "ContentDeleted",
@@ -216,9 +252,7 @@ fn emptied_conditions(state: &State) -> Value {
             "All content-preserving finalizers finished",
         ),
     ];
-    let condition = |(kind, reason, message)| {
-        json!({"type": kind, "status": "False", "lastTransitionTime": now, "reason": reason, "message": message})
-    };
+    let condition = |(kind, reason, message)| json!({"type": kind, "status": "False", "lastTransitionTime": now, "reason": reason, "message": message});
     conditions.map(condition).into_iter().collect()
 }
 

@@ -228,14 +228,12 @@ impl Served {
     /// Who owns which fields of an object.
     pub(crate) fn field_manager(&self, subresource: &str) -> FieldManager<'_> {
         match &self.behaviour {
-            Behaviour::Custom(custom) => {
-                FieldManager::custom(
-                    &custom.resource.schema,
-                    &self.kind,
-                    custom.resource.has_status,
-                    subresource,
-                )
-            }
+            Behaviour::Custom(custom) => FieldManager::custom(
+                &custom.resource.schema,
+                &self.kind,
+                custom.resource.has_status,
+                subresource,
+            ),
             Behaviour::BuiltIn(_) => FieldManager::builtin(&self.group, &self.kind, subresource)
                 .unwrap_or_else(|| FieldManager::custom(&Schemaless, &self.kind, true, subresource)),
         }

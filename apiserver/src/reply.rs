@@ -16,12 +16,18 @@ pub(crate) struct Reply {
 pub(crate) enum ReplyBody {
     Json(Value),
     Text(String),
+    /// The aggregated form of discovery, which has a media type of its own.
+    Discovery(Value),
     Watch(Box<WatchBody>),
 }
 
 impl Reply {
     pub(crate) fn json(code: u16, value: Value) -> Self {
         Self { code, body: ReplyBody::Json(value), warnings: Vec::new() }
+    }
+
+    pub(crate) fn discovery(value: Value) -> Self {
+        Self { code: 200, body: ReplyBody::Discovery(value), warnings: Vec::new() }
     }
 
     pub(crate) fn text(code: u16, text: impl Into<String>) -> Self {

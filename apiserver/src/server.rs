@@ -270,12 +270,19 @@ impl Asked {
 fn respond(reply: Reply) -> Response<AnswerBody> {
     const JSON: HeaderValue = HeaderValue::from_static("application/json");
     const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+    const DISCOVERY: HeaderValue =
+        HeaderValue::from_static("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+    let caching = match &reply.body {
+        ReplyBody::Discovery(_) => "public",
+        _ => "no-cache, private",
+    };
     let retry_after = match &reply.body {
         ReplyBody::Json(value) => value["details"]["retryAfterSeconds"].as_u64(),
         _ => None,
     };
     let (kind, body) = match reply.body {
         ReplyBody::Json(value) => (JSON, AnswerBody::whole(value.to_string() + "\n")),
+        ReplyBody::Discovery(value) => (DISCOVERY, AnswerBody::whole(value.to_string() + "\n")),
         ReplyBody::Text(text) => (TEXT, AnswerBody::whole(text)),
         ReplyBody::Watch(body) => (JSON, AnswerBody::watch(body)),
     };
@@ -283,7 +290,7 @@ fn respond(reply: Reply) -> Response<AnswerBody> {
     *response.status_mut() = StatusCode::from_u16(reply.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, kind);
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(caching));
     if let Some(seconds) = retry_after {
         headers.insert(RETRY_AFTER, seconds.into());
     }

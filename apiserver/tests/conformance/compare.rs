@@ -66,14 +66,16 @@ pub(crate) fn compare(
     let theirs = values(&exchange.body());
     let ours = values(&answer.body);
     for (index, (theirs, ours)) in theirs.iter().zip(&ours).enumerate() {
-        let path = if exchange.request.target.contains("watch=true") { format!("[{index}]") } else { String::new() };
+        let path =
+            if exchange.request.target.contains("watch=true") { format!("[{index}]") } else { String::new() };
         let mut comparison = Comparison { names, what: &mut what };
         comparison.values(&path, "", false, theirs, ours);
     }
     if theirs.len() != ours.len() {
         what.push(format!("{} values, here {}", theirs.len(), ours.len()));
         let rest = |values: &[Value], from: usize| {
-            let rest = values.iter().skip(from).map(|value| value.to_string().chars().take(160).collect::<String>());
+            let rest =
+                values.iter().skip(from).map(|value| value.to_string().chars().take(160).collect::<String>());
             rest.collect::<Vec<_>>()
         };
         what.extend(rest(&theirs, ours.len()).into_iter().map(|line| format!("only there: {line}")));
@@ -129,7 +131,9 @@ impl Comparison<'_> {
     fn are_alike(&mut self, key: &str, theirs: &str, ours: &str) -> bool {
         match key {
             "uid" | "resourceVersion" | "continue" => self.names.are_one(theirs, ours),
-            "name" if theirs.starts_with("gen-") => ours.starts_with("gen-") && self.names.are_one(theirs, ours),
+            "name" if theirs.starts_with("gen-") => {
+                ours.starts_with("gen-") && self.names.are_one(theirs, ours)
+            }
             "gitVersion" | "gitCommit" | "goVersion" | "compiler" | "platform" => true,
             _ => is_time(theirs) && is_time(ours),
         }

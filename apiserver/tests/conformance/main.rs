@@ -46,5 +46,5 @@ async fn protocol() {
 
 #[tokio::test(start_paused = true)]
 async fn objects() {
-    check("api-objects", 1_795_955_002_150).await;
+    check("api-objects", 1_795_955_002_235).await;
 }

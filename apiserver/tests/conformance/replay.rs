@@ -32,7 +32,10 @@ struct VirtualClock {
 
 impl Clock for VirtualClock {
     fn wall(&self) -> SystemTime {
-        self.began + self.since.elapsed()
+        match Instant::now().checked_duration_since(self.since) {
+            Some(passed) => self.began + passed,
+            None => self.began - self.since.duration_since(Instant::now()),
+        }
     }
 }
 
@@ -50,7 +53,7 @@ pub(crate) async fn replay(recording: &Recording, began: u64) -> Vec<Difference>
         .randomness(Randomness::seeded(4))
         .token(TOKEN)
         .build();
-    prepare(&server, recording).await;
+    prepare(&server, recording, start).await;
     let mut names = Names::default();
     let mut watches = Vec::new();
     let mut found = Vec::new();
@@ -76,31 +79,76 @@ pub(crate) async fn replay(recording: &Recording, began: u64) -> Vec<Difference>
 }
 
 /// What the recorded cluster had before the recording began.
-async fn prepare(server: &ApiServer, recording: &Recording) {
+async fn prepare(server: &ApiServer, recording: &Recording, start: Instant) {
     let definition = recording.exchanges.iter().find(|exchange| exchange.name == "crd get");
     let Some(definition) = definition else { return };
     let definition: Value = serde_json::from_slice(&definition.body()).unwrap();
-    let definition = json!({
+    let mut definitions = vec![json!({
         "apiVersion": definition["apiVersion"], "kind": definition["kind"],
-        "metadata": {
-            "name": definition["metadata"]["name"],
-            "labels": definition["metadata"]["labels"],
-            "annotations": definition["metadata"]["annotations"],
-        },
+        "metadata": {"name": definition["metadata"]["name"], "labels": definition["metadata"]["labels"]},
         "spec": definition["spec"],
-    });
-    let body = Full::new(Bytes::from(definition.to_string()));
-    let request = Request::post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions?fieldManager=setup");
-    let request = request.header("content-type", "application/json");
-    let request = request.header("authorization", format!("Bearer {TOKEN}")).body(body).unwrap();
-    assert_eq!(send(server.clone(), request).await.status, 201);
+    })];
+    // Of the others only the names are known.
+    let discovery = recording.exchanges.iter().find(|exchange| exchange.name == "discovery agones").unwrap();
+    let discovery: Value = serde_json::from_slice(&discovery.body()).unwrap();
+    definitions.extend(others(&discovery, &definition["spec"]["names"]["plural"]));
+    // So that they are established in the second after the one in which they were created, as the recorded one was.
+    sleep_until(start - SETTLED + Duration::from_millis(445)).await;
+    for definition in definitions {
+        let body = Full::new(Bytes::from(definition.to_string()));
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?fieldManager=python-requests";
+        let request = Request::post(path).header("content-type", "application/json");
+        let request = request.header("authorization", format!("Bearer {TOKEN}")).body(body).unwrap();
+        assert_eq!(send(server.clone(), request).await.status, 201, "{definition}");
+    }
+}
+
+/// Definitions of the resources in a discovery document but one, with any fields.
+fn others(discovery: &Value, but: &Value) -> Vec<Value> {
+    let resources = discovery["resources"].as_array().unwrap();
+    let named = |name: String| resources.iter().any(|resource| resource["name"] == name);
+    let whole = resources
+        .iter()
+        .filter(|resource| resource["name"] != *but && !resource["name"].as_str().unwrap().contains('/'));
+    whole
+        .map(|resource| {
+            let plural = resource["name"].as_str().unwrap();
+            let mut subresources = json!({});
+            if named(format!("{plural}/status")) {
+                subresources["status"] = json!({});
+            }
+            if named(format!("{plural}/scale")) {
+                subresources["scale"] =
+                    json!({"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"});
+            }
+            json!({
+                "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                "metadata": {"name": format!("{plural}.agones.dev")},
+                "spec": {
+                    "group": "agones.dev", "scope": "Namespaced",
+                    "names": {
+                        "plural": plural, "singular": resource["singularName"], "kind": resource["kind"],
+                        "shortNames": resource["shortNames"],
+                    },
+                    "versions": [{
+                        "name": "v1", "served": true, "storage": true, "subresources": subresources,
+                        "schema": {"openAPIV3Schema": {
+                            "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                        }},
+                    }],
+                },
+            })
+        })
+        .collect()
 }
 
 fn request(exchange: &Exchange, names: &mut Names) -> Request<Full<Bytes>> {
     let recorded = &exchange.request;
     let method: Method = recorded.method.parse().unwrap();
-    let mut request =
-        Request::builder().method(method).uri(names.translate(&recorded.target)).header("user-agent", "recorder");
+    let mut request = Request::builder()
+        .method(method)
+        .uri(names.translate(&recorded.target))
+        .header("user-agent", "recorder");
     for (name, value) in &recorded.headers {
         request = request.header(name, value);
     }
@@ -121,8 +169,8 @@ async fn send(server: ApiServer, request: Request<Full<Bytes>>) -> Answer {
     let response = sender.send_request(request).await.unwrap();
     let (parts, body) = response.into_parts();
     let headers = parts.headers.iter();
-    let headers =
-        headers.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
+    let headers = headers
+        .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
     Answer {
         status: parts.status.as_u16(),
         headers: headers.collect(),
