@@ -49,7 +49,7 @@ pub(crate) struct Continue {
     v: String,
     /// The revision of the list, -1 for the newest at each page.
     pub(crate) rv: i64,
-    /// The first key that is not on the page, with a slash before it.
+    /// The first key that is not on the page, with a slash before it where the revision is fixed.
     start: String,
 }
 
@@ -124,6 +124,11 @@ impl Continue {
         Self { v: TOKEN_VERSION.to_owned(), rv: revision, start: format!("/{last_key}\0") }
     }
 
+    /// The same place in what is newest at each page.
+    pub(crate) fn at_newest(&self) -> Self {
+        Self { v: self.v.clone(), rv: -1, start: self.start().to_owned() }
+    }
+
     /// The first key that may follow.
     pub(crate) fn start(&self) -> &str {
         self.start.strip_prefix('/').unwrap_or(&self.start)
@@ -145,7 +150,7 @@ impl Continue {
             .map_err(|error| refuse(&error.to_string()))?;
         let parsed: Self = serde_json::from_slice(&bytes).map_err(|error| refuse(&error.to_string()))?;
         match (parsed.v.as_str(), parsed.rv, parsed.start.starts_with('/')) {
-            (TOKEN_VERSION, -1 | 1.., true) => Ok(Some(parsed)),
+            (TOKEN_VERSION, -1, _) | (TOKEN_VERSION, 1.., true) => Ok(Some(parsed)),
             (TOKEN_VERSION, ..) => Err(refuse("it has no start or no version")),
             (version, ..) => {
                 Err(refuse(&format!("server does not recognize this encoded version {version:?}")))
@@ -212,6 +217,9 @@ mod tests {
         assert_eq!((parsed.rv, parsed.start()), (18459, "cm-03\0"));
         assert_eq!(parsed, Continue::after(18459, "cm-03"));
         assert_eq!(parsed.encode(), token);
+        let newest = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiY20tMDRcdTAwMDAifQ";
+        assert_eq!(Continue::after(18544, "cm-04").at_newest().encode(), newest);
+        assert_eq!(Continue::parse(newest).unwrap().unwrap().start(), "cm-04\0");
         for bad in ["zzz", "e30", "eyJ2IjoieCIsInJ2IjoxLCJzdGFydCI6Ii9hIn0"] {
             assert_eq!(Continue::parse(bad).unwrap_err().code, 400, "{bad}");
         }

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::{answer, no_such};
 use crate::context::Context;
 use crate::failure;
+use crate::form;
 use crate::options::{Continue, ListOptions, Version, WatchOptions};
 use crate::reply::Reply;
 use crate::state::State;
 use crate::storage::Stored;
 use crate::watch::{self, Event, Selection, WatchBody};
-use crate::{form, meta};
 
 /// How a list ended.
 pub(crate) enum Listed {
@@ -37,10 +37,13 @@ pub(crate) fn list(state: &State, context: &Context, options: &ListOptions) -> R
         _ => current,
     };
     let stored = state.storage.list_at(&context.served.storage, &context.namespace, revision);
-    let stored = stored.map_err(|_| match &options.continue_from {
-        Some(from) => expired_token(from),
-        None => failure::expired("The resourceVersion for the provided list is too old."),
-    })?;
+    let stored = match (stored, &options.continue_from) {
+        (Ok(stored), _) => stored,
+        (Err(_), Some(from)) => return Ok(Listed::Done(expired_token(from))),
+        (Err(_), None) => {
+            return Err(failure::expired("The resourceVersion for the provided list is too old."));
+        }
+    };
 
     let start = options.continue_from.as_ref().map_or("", Continue::start);
     // The token's keys are as in the path: without the namespace where the path has it.
@@ -124,12 +127,14 @@ pub(super) fn selection(
 }
 
 /// The token's version is gone. The failure brings a token that goes on at the newest.
-fn expired_token(from: &Continue) -> Status {
-    let _ = (from, meta::name);
-    failure::expired(
+fn expired_token(from: &Continue) -> Reply {
+    let status = failure::expired(
         "The provided continue parameter is too old to display a consistent list result. You can start a new list \
          without the continue parameter, or use the continue token in this response to retrieve the remainder of the \
          results. Continuing with the provided token results in an inconsistent list - objects that were created, \
          modified, or deleted between the time the first chunk was returned and now may show up in the list.",
-    )
+    );
+    let mut body = failure::body(&status);
+    body["metadata"]["continue"] = from.at_newest().encode().into();
+    Reply::json(status.code, body)
 }

@@ -48,3 +48,8 @@ async fn protocol() {
 async fn objects() {
     check("api-objects", 1_795_955_002_235).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn expiry() {
+    check("api-expiry-and-restart", 1_795_952_494_500).await;
+}

@@ -54,11 +54,26 @@ pub(crate) async fn replay(recording: &Recording, began: u64) -> Vec<Difference>
         .token(TOKEN)
         .build();
     prepare(&server, recording, start).await;
+    let writes = others_writes(recording);
+    let mut writes = writes.iter().peekable();
     let mut names = Names::default();
     let mut watches = Vec::new();
     let mut found = Vec::new();
     for (index, exchange) in recording.exchanges.iter().enumerate() {
+        while let Some((at, object)) =
+            writes.next_if(|(at, _)| *at < exchange.at || index == 0 && at.is_zero())
+        {
+            sleep_until(start + *at).await;
+            server.put("configmaps", object.clone());
+        }
         sleep_until(start + exchange.at).await;
+        match &exchange.status {
+            // There is no port that could refuse.
+            None => continue,
+            // The recorded server lost its past when it was started again.
+            Some(_) if exchange.name == "continue token expired" => server.compact(),
+            Some(_) => {}
+        }
         let request = request(exchange, &mut names);
         let sending = tokio::spawn(send(server.clone(), request));
         if exchange.request.target.contains("watch=true") {
@@ -76,6 +91,37 @@ pub(crate) async fn replay(recording: &Recording, began: u64) -> Vec<Difference>
     }
     found.sort_by_key(|difference| difference.exchange);
     found
+}
+
+/// What was written by others than the recorder, from a second before the first request: as far as watches show it.
+fn others_writes(recording: &Recording) -> Vec<(Duration, Value)> {
+    let watched = |name: &str| recording.exchanges.iter().find(|exchange| exchange.name == name);
+    let (Some(watch), Some(list)) =
+        (watched("watch cut by server shutdown"), watched("streaming list cut by server shutdown"))
+    else {
+        return Vec::new();
+    };
+    let events = |body: &[u8]| -> Vec<Value> {
+        serde_json::Deserializer::from_slice(body).into_iter().collect::<Result<_, _>>().unwrap()
+    };
+    let mut writes: Vec<(Duration, Value)> = events(&list.body())
+        .into_iter()
+        .filter(|event| event["type"] == "ADDED")
+        .map(|event| (Duration::ZERO, event["object"].clone()))
+        .collect();
+    // In the order of their versions, which for those that were changed since is not known.
+    writes.sort_by_key(|(_, object)| object["metadata"]["resourceVersion"].as_str().map(str::to_owned));
+    let mut unread = Vec::new();
+    for chunk in &watch.chunks {
+        unread.extend_from_slice(&chunk.data);
+        if unread.ends_with(b"\n") {
+            let read = events(&std::mem::take(&mut unread));
+            // What the list began with was written before it was asked for, though it was seen later.
+            let at = if chunk.at < list.chunks[0].at { watch.at } else { chunk.at };
+            writes.extend(read.into_iter().map(|event| (at, event["object"].clone())));
+        }
+    }
+    writes
 }
 
 /// What the recorded cluster had before the recording began.
