@@ -99,12 +99,7 @@ pub(crate) fn invalid(what: What<'_>, field: &str, reason: &str, message: &str) 
     failure(422, "Invalid", text, what.details(causes))
 }
 
-/// The request cannot be understood, as the real server says it without saying how.
-pub(crate) fn rejected() -> Status {
-    let message = "the server rejected our request due to an error in our request";
-    failure(422, "Invalid", message.into(), Some(Box::default()))
-}
-
+/// Something that is stored is not what it should be.
 pub(crate) fn internal(message: impl Into<String>) -> Status {
     failure(500, "InternalError", message.into(), None)
 }
@@ -120,6 +115,11 @@ pub(crate) fn too_large_version(asked: u64, current: u64) -> Status {
     let causes = vec![cause("ResourceVersionTooLarge", "Too large resource version".into(), "")];
     let details = StatusDetails { causes, retry_after_seconds: 1, ..StatusDetails::default() };
     failure(504, "Timeout", message, Some(Box::new(details)))
+}
+
+/// The request is understood and refused, whoever asks.
+pub(crate) fn forbidden(what: What<'_>, why: &str) -> Status {
+    failure(403, "Forbidden", format!("{} is forbidden: {why}", what.quoted()), what.details(Vec::new()))
 }
 
 /// New objects are refused while their namespace goes away.

@@ -164,6 +164,12 @@ impl ApiServer {
         state.storage.compact(revision);
     }
 
+    /// How many writes are kept, so that watches can begin before them: at most
+    /// [`event_window`](ApiServerBuilder::event_window).
+    pub fn remembered_writes(&self) -> usize {
+        self.shared.state().storage.window_len()
+    }
+
     /// How many watches of a resource are open.
     pub fn watches(&self, resource: &str) -> usize {
         self.shared.state().watchers.count(resource)
@@ -228,6 +234,7 @@ impl ApiServerBuilder {
             randomness: self.randomness.unwrap_or_else(Randomness::from_os),
             told: Arc::new(AtomicU64::new(1)),
             reached: Arc::default(),
+            allocated: 0,
             watch_buffer: self.watch_buffer,
         };
         for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {

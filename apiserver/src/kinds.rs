@@ -225,6 +225,11 @@ impl Served {
         self.strategy().is_some_and(Strategy::allows_unconditional_update)
     }
 
+    /// Whether an update creates an object that is not there.
+    pub(crate) fn allows_create_on_update(&self) -> bool {
+        self.strategy().is_some_and(Strategy::allows_create_on_update)
+    }
+
     /// Who owns which fields of an object.
     pub(crate) fn field_manager(&self, subresource: &str) -> FieldManager<'_> {
         match &self.behaviour {

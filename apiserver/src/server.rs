@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::answer::AnswerBody;
+use crate::builtin::Strategy;
 use crate::context::Context;
 use crate::failure;
 use crate::handle::Seen;
@@ -136,6 +137,10 @@ impl Shared {
             return self.scale(asked, &context);
         }
         let is_collection = context.name.is_empty();
+        let verb = verb(&asked.method, is_collection, context.query.flag("watch"));
+        if context.subresource.is_empty() && !verb.is_some_and(|verb| context.served.has_verb(verb)) {
+            return Err(failure::method_not_allowed());
+        }
         match (&asked.method, is_collection) {
             (&Method::GET, true) if context.query.flag("watch") => self.watch(&context).await,
             (&Method::GET, true) => self.list(&context).await,
@@ -145,6 +150,10 @@ impl Shared {
             (&Method::GET, false) => verbs::get(&self.state(), &context),
             (&Method::POST, true) if context.served.namespaced && context.namespace.is_empty() => {
                 Err(failure::method_not_allowed())
+            }
+            (&Method::POST, true) if context.served.strategy() == Some(Strategy::Binding) => {
+                let body = asked.object(&context.served)?.object;
+                verbs::bind_pod(&mut self.state(), &context, &body)
             }
             (&Method::POST, true) => {
                 verbs::create(&mut self.state(), &context, asked.object(&context.served)?)
@@ -264,6 +273,21 @@ impl Asked {
     fn media_type(&self) -> &str {
         let header = self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         header.split(';').next().unwrap_or_default().trim()
+    }
+}
+
+/// What a request asks for, as discovery and permissions call it.
+fn verb(method: &Method, is_collection: bool, is_watch: bool) -> Option<&'static str> {
+    match (method, is_collection) {
+        (&Method::GET, _) if is_watch => Some("watch"),
+        (&Method::GET, true) => Some("list"),
+        (&Method::GET, false) => Some("get"),
+        (&Method::POST, true) => Some("create"),
+        (&Method::PUT, false) => Some("update"),
+        (&Method::PATCH, false) => Some("patch"),
+        (&Method::DELETE, true) => Some("deletecollection"),
+        (&Method::DELETE, false) => Some("delete"),
+        _ => None,
     }
 }
 

@@ -21,7 +21,6 @@ pub(crate) type Key = String;
 #[derive(Debug)]
 pub(crate) struct Stored {
     pub(crate) object: Value,
-    pub(crate) revision: u64,
 }
 
 /// A write.
@@ -109,7 +108,7 @@ impl Storage {
         self.revision += 1;
         let revision = self.revision;
         meta::set_resource_version(&mut object, revision);
-        let after = Arc::new(Stored { object, revision });
+        let after = Arc::new(Stored { object });
         let before = self.tables.entry(resource.clone()).or_default().insert(key.clone(), after.clone());
         self.record(Change {
             revision,
@@ -128,7 +127,7 @@ impl Storage {
         let revision = self.revision;
         let mut last = before.object.clone();
         meta::set_resource_version(&mut last, revision);
-        let shown = Arc::new(Stored { object: last, revision });
+        let shown = Arc::new(Stored { object: last });
         let (resource, key) = (resource.clone(), key.to_owned());
         Some(self.record(Change { revision, resource, key, before: Some(before), after: None, shown }))
     }
@@ -181,7 +180,7 @@ mod tests {
     }
 
     fn keys(list: &[(Key, Arc<Stored>)]) -> Vec<String> {
-        list.iter().map(|(key, stored)| format!("{key}@{}", stored.revision)).collect()
+        list.iter().map(|(key, stored)| format!("{key}@{}", meta::resource_version(&stored.object))).collect()
     }
 
     #[test]

@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 
 use super::{Sent, answer, check, decode, rfc3339};
 use crate::apply;
+use crate::builtin::{self, Strategy};
 use crate::context::Context;
 use crate::failure::{self, What};
 use crate::meta;
@@ -44,7 +45,12 @@ pub(super) fn create_decoded(
     }
     // What admission adds is nobody's.
     let managed = meta::remove(&mut object, "managedFields");
+    if context.served.strategy() == Some(Strategy::Pod) {
+        let classes = state.storage.list("priorityclasses.scheduling.k8s.io", "");
+        builtin::resolve_priority(&mut object, classes.iter().map(|(_, stored)| &stored.object))?;
+    }
     context.served.prepare_create(&mut object, context.now);
+    allocate(state, context, &mut object, None)?;
     meta::set(&mut object, "uid", state.new_uid());
     if let Some(managed) = managed {
         meta::set(&mut object, "managedFields", managed);
@@ -70,6 +76,29 @@ pub(super) fn create_decoded(
 
 pub(super) fn request<'a>(context: &'a Context, api_version: &'a str, now: &'a str) -> apply::Request<'a> {
     apply::Request { manager: &context.manager, api_version, subresource: &context.subresource, now }
+}
+
+/// Gives a service its addresses and ports.
+pub(super) fn allocate(
+    state: &mut State,
+    context: &Context,
+    object: &mut Value,
+    old: Option<&Value>,
+) -> Result<(), Status> {
+    if context.served.strategy() != Some(Strategy::Service) {
+        return Ok(());
+    }
+    let services = state.storage.list(&context.served.storage, "");
+    let taken = |address: &str| {
+        services.iter().any(|(_, stored)| {
+            let spec = &stored.object["spec"];
+            let ports = spec["ports"].as_array().into_iter().flatten();
+            let mut ports = ports.filter_map(|port| port["nodePort"].as_u64());
+            spec["clusterIP"] == *address || ports.any(|port| port.to_string() == address)
+        })
+    };
+    let allocated = builtin::allocate(object, old, &mut state.allocated, taken);
+    allocated.or_else(|error| check(context, object, &[error]))
 }
 
 /// New objects need a namespace that is there to stay.

@@ -33,6 +33,9 @@ pub(crate) fn delete(state: &mut State, context: &Context, options: &Value) -> R
     let live = state.storage.get(&context.served.storage, &context.key(&context.name));
     let live = live.cloned().ok_or_else(|| no_such(context))?;
     check_preconditions(context, options, &live.object)?;
+    if let Some(why) = context.served.strategy().and_then(|strategy| strategy.forbids_delete(&context.name)) {
+        return Err(failure::forbidden(context.what(&context.name), why));
+    }
     match delete_live(state, context, options, &live) {
         Deleted::Marked(stored) => Ok(answer(context, 200, &stored.object, Vec::new())),
         Deleted::Gone => {

@@ -9,7 +9,7 @@ mod update;
 
 pub(crate) use create::create;
 pub(crate) use delete::{FOREGROUND, ORPHAN, delete, delete_collection};
-pub(crate) use pod::act_on_pod;
+pub(crate) use pod::{act_on_pod, bind_pod};
 pub(crate) use read::{Listed, get, list, watch};
 pub(crate) use scale::{get_scale, patch_scale, put_scale};
 pub(crate) use update::{patch, update};

@@ -6,8 +6,18 @@ use super::update::live;
 use crate::builtin;
 use crate::context::Context;
 use crate::failure;
+use crate::meta;
 use crate::reply::Reply;
 use crate::state::State;
+
+/// Binds the pod that a binding names; what is created is not stored.
+pub(crate) fn bind_pod(state: &mut State, context: &Context, body: &Value) -> Result<Reply, Status> {
+    let Some(pods) = state.kinds.find("", "v1", "pods").cloned() else { return Ok(Reply::no_such_page()) };
+    let name = meta::name(body).to_owned();
+    let context =
+        Context { served: pods, name, subresource: "binding".into(), ..context.without_subresource() };
+    act_on_pod(state, &context, body)
+}
 
 /// Binds a pod to a node, or evicts it.
 pub(crate) fn act_on_pod(state: &mut State, context: &Context, body: &Value) -> Result<Reply, Status> {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use lariat_api::Status;
 use serde_json::Value;
 
-use super::create::{create_decoded, request};
+use super::create::{allocate, create_decoded, request};
 use super::{Sent, answer, check, decode, no_such, rfc3339};
 use crate::apply;
 use crate::context::Context;
@@ -17,7 +17,13 @@ use crate::storage::Stored;
 /// Replaces an object, or a subresource of it.
 pub(crate) fn update(state: &mut State, context: &Context, sent: Sent) -> Result<Reply, Status> {
     let (object, warnings) = decode(context, sent)?;
-    let live = live(state, context)?;
+    let live = match live(state, context) {
+        Err(_) if context.subresource.is_empty() && context.served.allows_create_on_update() => {
+            let object = create_decoded(state, context, object)?;
+            return Ok(answer(context, 201, &object, warnings));
+        }
+        live => live?,
+    };
     let object = context.served.field_manager(&context.subresource).track_update(
         Some(&live.object),
         object,
@@ -128,6 +134,9 @@ pub(super) fn replace(
     }
     let before = context.served.to_served(&live.object);
     context.served.prepare_update(&mut object, &before, &context.subresource);
+    if context.subresource.is_empty() {
+        allocate(state, context, &mut object, Some(&before))?;
+    }
     check(context, &object, &context.served.validate_update(&object, &before, &context.subresource))?;
     context.served.normalise(&mut object);
     if object == before || context.is_dry_run() {

@@ -4,6 +4,8 @@
 //! What a server makes up itself (uids, resourceVersions, generated names, continue tokens) is translated one to one, so that
 //! two versions that were equal have to be equal here too; times are only checked to be times.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests say what they found")]
+
 mod compare;
 mod differences;
 mod replay;
