@@ -113,8 +113,8 @@ pub struct ListMeta {
     pub remaining_item_count: Option<i64>,
 }
 
-fn is_zero(number: &i64) -> bool {
-    *number == 0
+pub(crate) fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
+    *number == N::default()
 }
 
 /// Go writes null for what is empty.

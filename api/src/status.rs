@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::meta::null_is_default;
+use crate::meta::{is_zero, null_is_default};
 
 /// What a server answers when it does not answer with an object: mostly an error, sometimes "Success".
 ///
@@ -25,19 +25,23 @@ use crate::meta::null_is_default;
 #[error("{}", self.describe())]
 pub struct Status {
     /// `Failure` or `Success`.
-    #[serde(deserialize_with = "null_is_default")]
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_is_default")]
     pub status: String,
     /// What happened, for people.
-    #[serde(deserialize_with = "null_is_default")]
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_is_default")]
     pub message: String,
     /// What happened, for programs; see [`Status::reason`].
-    #[serde(rename = "reason", deserialize_with = "null_is_default")]
+    #[serde(
+        rename = "reason",
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "null_is_default"
+    )]
     pub reason_text: String,
     /// More about what happened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Box<StatusDetails>>,
     /// The HTTP status code, 0 if the server left it out.
-    #[serde(deserialize_with = "null_is_default")]
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_is_default")]
     pub code: u16,
 }
 
@@ -46,22 +50,22 @@ pub struct Status {
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusDetails {
     /// The object's name.
-    #[serde(deserialize_with = "null_is_default")]
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_is_default")]
     pub name: String,
     /// The object's group.
-    #[serde(deserialize_with = "null_is_default")]
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_is_default")]
     pub group: String,
     /// The object's kind or resource.
-    #[serde(deserialize_with = "null_is_default")]
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_is_default")]
     pub kind: String,
     /// The object's uid.
-    #[serde(deserialize_with = "null_is_default")]
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_is_default")]
     pub uid: String,
     /// One entry for each thing that was wrong.
-    #[serde(deserialize_with = "null_is_default")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
     pub causes: Vec<StatusCause>,
     /// How long to wait before another try, in seconds; 0 if the server does not say.
-    #[serde(deserialize_with = "null_is_default")]
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_is_default")]
     pub retry_after_seconds: u32,
 }
 
@@ -70,13 +74,13 @@ pub struct StatusDetails {
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusCause {
     /// What was wrong, for programs.
-    #[serde(deserialize_with = "null_is_default")]
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_is_default")]
     pub reason: String,
     /// What was wrong, for people.
-    #[serde(deserialize_with = "null_is_default")]
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_is_default")]
     pub message: String,
     /// The field that was wrong, as a path such as `spec.replicas`.
-    #[serde(deserialize_with = "null_is_default")]
+    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_is_default")]
     pub field: String,
 }
 

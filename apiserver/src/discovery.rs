@@ -1,0 +1,196 @@
+//! What is served, as clients ask for it.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::HeaderMap;
+use lariat_api::Status;
+use ring::digest::{SHA256, digest};
+use serde_json::{Value, json};
+
+use crate::kinds::{Behaviour, Custom, Kinds, Served};
+use crate::reply::Reply;
+use crate::request::Form;
+
+/// What can be done with a custom resource, in the real server's order.
+const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+
+/// Answers a request to anything but a resource.
+pub(crate) fn answer(kinds: &Kinds, path: &[String], headers: &HeaderMap) -> Result<Reply, Status> {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    if matches!(path[..], ["api" | "apis"]) && Form::accepted(headers)? == Form::Discovery {
+        return Ok(Reply::discovery(aggregated(kinds, path[..] == ["api"])));
+    }
+    let found = match path[..] {
+        ["livez" | "readyz" | "healthz", ..] => return Ok(Reply::text(200, "ok")),
+        ["version"] => Some(version()),
+        ["api"] => Some(json!({
+            "kind": "APIVersions", "versions": ["v1"],
+            "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": ""}],
+        })),
+        ["apis"] => Some(json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups(kinds)})),
+        ["apis", group] => group_of(kinds, group),
+        ["api", version] => resources(kinds, "", version),
+        ["apis", group, version] => resources(kinds, group, version),
+        _ => None,
+    };
+    Ok(found.map_or_else(Reply::no_such_page, |body| Reply::json(200, body)))
+}
+
+fn version() -> Value {
+    json!({
+        "major": "1", "minor": "36", "emulationMajor": "1", "emulationMinor": "36", "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": "35", "gitVersion": concat!("v1.36.0-lariat.", env!("CARGO_PKG_VERSION")),
+        "gitCommit": "", "gitTreeState": "", "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "rustc",
+        "platform": "linux/amd64",
+    })
+}
+
+fn group_names(kinds: &Kinds) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for served in kinds.iter().filter(|served| !served.group.is_empty()) {
+        if !names.contains(&&*served.group) {
+            names.push(&served.group);
+        }
+    }
+    names
+}
+
+fn groups(kinds: &Kinds) -> Vec<Value> {
+    group_names(kinds)
+        .into_iter()
+        .filter_map(|group| {
+            let mut found = group_of(kinds, group)?;
+            found.as_object_mut()?.retain(|field, _| field != "kind" && field != "apiVersion");
+            Some(found)
+        })
+        .collect()
+}
+
+fn versions_of<'a>(kinds: &'a Kinds, group: &str) -> Vec<&'a str> {
+    let mut versions: Vec<&str> = Vec::new();
+    for served in kinds.iter().filter(|served| served.group == group) {
+        if !versions.contains(&&*served.version) {
+            versions.push(&served.version);
+        }
+    }
+    versions
+}
+
+fn group_of(kinds: &Kinds, group: &str) -> Option<Value> {
+    let shown: Vec<Value> = versions_of(kinds, group)
+        .iter()
+        .map(|version| json!({"groupVersion": format!("{group}/{version}"), "version": version}))
+        .collect();
+    let preferred = shown.first()?.clone();
+    Some(json!({
+        "kind": "APIGroup", "apiVersion": "v1", "name": group, "versions": shown, "preferredVersion": preferred,
+    }))
+}
+
+fn resources(kinds: &Kinds, group: &str, version: &str) -> Option<Value> {
+    let of_version = kinds.iter().filter(|served| served.group == group && served.version == version);
+    let resources: Vec<Value> = of_version.flat_map(|served| rows(served)).collect();
+    if resources.is_empty() {
+        return None;
+    }
+    let group_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    let mut list = json!({"kind": "APIResourceList", "groupVersion": group_version, "resources": resources});
+    if !group.is_empty() {
+        list["apiVersion"] = "v1".into();
+    }
+    Some(list)
+}
+
+/// All groups with all that they have, or the group without a name.
+fn aggregated(kinds: &Kinds, core: bool) -> Value {
+    let names = if core { vec![""] } else { group_names(kinds) };
+    let items: Vec<Value> = names
+        .into_iter()
+        .map(|group| {
+            let versions: Vec<Value> = versions_of(kinds, group)
+                .into_iter()
+                .map(|version| {
+                    let of_version =
+                        kinds.iter().filter(|served| served.group == group && served.version == version);
+                    let resources: Vec<Value> =
+                        of_version.map(|served| aggregated_resource(served)).collect();
+                    json!({"version": version, "resources": resources, "freshness": "Current"})
+                })
+                .collect();
+            let metadata = if group.is_empty() { json!({}) } else { json!({"name": group}) };
+            json!({"metadata": metadata, "versions": versions})
+        })
+        .collect();
+    json!({
+        "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items,
+    })
+}
+
+fn aggregated_resource(served: &Served) -> Value {
+    let custom = match &served.behaviour {
+        Behaviour::BuiltIn(resource) => return resource.aggregated_discovery(),
+        Behaviour::Custom(custom) => custom,
+    };
+    let kind = json!({"group": served.group, "version": served.version, "kind": served.kind});
+    let mut resource = json!({
+        "resource": served.plural, "responseKind": kind, "singularResource": custom.singular, "verbs": VERBS,
+        "scope": if served.namespaced { "Namespaced" } else { "Cluster" },
+    });
+    put_names(&mut resource, custom);
+    let shown = ["status", "scale"].into_iter().filter(|name| served.has_subresource(name)).map(|name| {
+        let kind = match name {
+            "scale" => json!({"group": "autoscaling", "version": "v1", "kind": "Scale"}),
+            _ => kind.clone(),
+        };
+        json!({"subresource": name, "responseKind": kind, "verbs": ["get", "patch", "update"]})
+    });
+    let shown: Vec<Value> = shown.collect();
+    if !shown.is_empty() {
+        resource["subresources"] = shown.into();
+    }
+    resource
+}
+
+fn put_names(resource: &mut Value, custom: &Custom) {
+    for (field, names) in [("shortNames", &custom.short_names), ("categories", &custom.categories)] {
+        if !names.is_empty() {
+            resource[field] = names.as_slice().into();
+        }
+    }
+}
+
+/// By this clients see that what is stored has changed its version.
+fn storage_version_hash(served: &Served) -> String {
+    let kind = format!("{}/{}/{}", served.group, served.version, served.kind);
+    let hash = digest(&SHA256, kind.as_bytes());
+    STANDARD.encode(hash.as_ref().get(..8).unwrap_or_default())
+}
+
+/// A resource and its subresources.
+fn rows(served: &Served) -> Vec<Value> {
+    let custom = match &served.behaviour {
+        Behaviour::BuiltIn(resource) => return resource.discovery(),
+        Behaviour::Custom(custom) => custom,
+    };
+    let mut row = json!({
+        "name": served.plural, "singularName": custom.singular, "namespaced": served.namespaced, "kind": served.kind,
+        "verbs": VERBS, "storageVersionHash": storage_version_hash(served),
+    });
+    put_names(&mut row, custom);
+    let mut rows = vec![row];
+    for subresource in ["status", "scale"] {
+        if served.has_subresource(subresource) {
+            let mut row = json!({
+                "name": format!("{}/{subresource}", served.plural), "singularName": "",
+                "namespaced": served.namespaced, "kind": served.kind, "verbs": ["get", "patch", "update"],
+            });
+            if subresource == "scale" {
+                row["kind"] = "Scale".into();
+                row["group"] = "autoscaling".into();
+                row["version"] = "v1".into();
+            }
+            rows.push(row);
+        }
+    }
+    rows
+}

@@ -1,0 +1,76 @@
+//! Objects and lists in the form that the client accepts.
+
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+
+use crate::kinds::Served;
+use crate::request::Form;
+
+/// An object in a form.
+pub(crate) fn object(served: &Served, object: &Value, form: Form, now: SystemTime) -> Value {
+    match form {
+        Form::Full | Form::Discovery => served.to_served(object),
+        Form::Metadata => partial(object),
+        Form::Table => table(served, std::slice::from_ref(object), json!({}), now),
+    }
+}
+
+/// A list in a form.
+pub(crate) fn list(
+    served: &Served,
+    objects: &[Value],
+    metadata: Value,
+    form: Form,
+    now: SystemTime,
+) -> Value {
+    match form {
+        Form::Full | Form::Discovery => {
+            let is_custom = served.strategy().is_none();
+            let item = |object: &Value| {
+                let mut item = served.to_served(object);
+                // Typed lists leave out what their own kind says.
+                if let (false, Some(fields)) = (is_custom, item.as_object_mut()) {
+                    fields.remove("kind");
+                    fields.remove("apiVersion");
+                }
+                item
+            };
+            let items: Vec<Value> = objects.iter().map(item).collect();
+            let mut list = json!({
+                "apiVersion": served.api_version(), "kind": served.list_kind, "metadata": metadata, "items": items,
+            });
+            if is_custom && list["metadata"]["continue"].is_null() {
+                list["metadata"]["continue"] = "".into();
+            }
+            list
+        }
+        Form::Metadata => {
+            let items: Vec<Value> = objects.iter().map(partial).collect();
+            json!({
+                "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+                "items": items,
+            })
+        }
+        Form::Table => table(served, objects, metadata, now),
+    }
+}
+
+fn partial(object: &Value) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
+}
+
+fn table(served: &Served, objects: &[Value], metadata: Value, now: SystemTime) -> Value {
+    let rows: Vec<Value> = objects
+        .iter()
+        .map(|object| {
+            let mut row = served.row(object, now);
+            row["object"] = partial(object);
+            row
+        })
+        .collect();
+    json!({
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+        "columnDefinitions": served.columns(), "rows": rows,
+    })
+}

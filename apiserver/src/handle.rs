@@ -1,0 +1,281 @@
+use std::fmt::{self, Debug, Formatter};
+use std::io;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use lariat_api::{Clock, Randomness, SystemClock};
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, duplex};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use crate::kinds::{Kinds, NAMESPACES};
+use crate::server::Shared;
+use crate::state::State;
+use crate::storage::Storage;
+use crate::watch::Watchers;
+use crate::{background, meta};
+
+/// A Kubernetes API server in this process.
+///
+/// A clone is another handle to the same server. It is gone with its last handle and connection.
+///
+/// # Example
+///
+/// ```
+/// use lariat_api::{DynamicObject, Kind, ObjectKey};
+/// use lariat_apiserver::ApiServer;
+/// use lariat_client::{Api, Client, Config, Connecting, Connection, Connector};
+///
+/// struct InProcess(ApiServer);
+///
+/// impl Connector for InProcess {
+///     fn connect(&self, _server: &http::Uri) -> Connecting {
+///         let pipe = self.0.connect();
+///         Box::pin(async { Ok(Connection::new(pipe)) })
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = ApiServer::builder().build();
+/// let config = Config::new("http://in-process".parse()?)?;
+/// let client = Client::builder(config).connector(InProcess(server.clone())).build()?;
+///
+/// let namespaces = Api::<DynamicObject>::of_kind(client, Kind::cluster("", "v1", "Namespace", "namespaces"), "");
+/// assert!(namespaces.get(&ObjectKey::new("", "default")).await.is_ok());
+/// assert_eq!(server.seen()[0].target, "/api/v1/namespaces/default");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct ApiServer {
+    shared: Arc<Shared>,
+    _background: Arc<Background>,
+}
+
+/// Makes an [`ApiServer`].
+pub struct ApiServerBuilder {
+    clock: Arc<dyn Clock>,
+    randomness: Option<Randomness>,
+    token: Option<String>,
+    event_window: usize,
+    watch_buffer: usize,
+}
+
+/// A request that the server was sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// The HTTP method.
+    pub method: String,
+    /// Path and query.
+    pub target: String,
+    /// The body as JSON, null if there was none.
+    pub body: Value,
+}
+
+/// The background work, which ends with the last handle.
+struct Background(JoinHandle<()>);
+
+/// The size of the pipe between a client in this process and the server, in bytes: about what a socket holds.
+const PIPE: usize = 64 << 10;
+
+/// How many writes are kept, so that watches can begin before them.
+const EVENT_WINDOW: usize = 10_000;
+
+/// How many events a watcher may be behind before it is cut off.
+const WATCH_BUFFER: usize = 1_000;
+
+impl ApiServer {
+    /// Begins a server.
+    pub fn builder() -> ApiServerBuilder {
+        ApiServerBuilder {
+            clock: Arc::new(SystemClock),
+            randomness: None,
+            token: None,
+            event_window: EVENT_WINDOW,
+            watch_buffer: WATCH_BUFFER,
+        }
+    }
+
+    /// A new connection to the server: what is written to it is HTTP/1.1.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    pub fn connect(&self) -> DuplexStream {
+        let (client, server) = duplex(PIPE);
+        tokio::spawn(serve_connection(self.shared.clone(), server));
+        client
+    }
+
+    /// Serves all connections to a port until the future is dropped.
+    ///
+    /// # Errors
+    ///
+    /// If connections can no longer be accepted.
+    pub async fn serve(&self, listener: TcpListener) -> io::Result<()> {
+        loop {
+            let (stream, _) = listener.accept().await?;
+            tokio::spawn(serve_connection(self.shared.clone(), stream));
+        }
+    }
+
+    /// All requests so far, in the order in which they came.
+    pub fn seen(&self) -> Vec<Seen> {
+        self.shared.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// An object as it is stored: of a resource such as `pods` or `fleets.agones.dev`, by its key.
+    pub fn stored(&self, resource: &str, key: &str) -> Option<Value> {
+        self.shared.state().storage.get(resource, key).map(|stored| stored.object.clone())
+    }
+
+    /// Stores an object as it is, past all checks, and tells the watchers.
+    pub fn put(&self, resource: &str, object: Value) {
+        let key = match meta::namespace(&object) {
+            "" => meta::name(&object).to_owned(),
+            namespace => format!("{namespace}/{}", meta::name(&object)),
+        };
+        self.shared.state().put(&resource.into(), key, object);
+        self.shared.written.notify_one();
+    }
+
+    /// Removes an object past all checks, and tells the watchers; whether there was one.
+    pub fn delete(&self, resource: &str, key: &str) -> bool {
+        let deleted = self.shared.state().delete(&resource.into(), key).is_some();
+        self.shared.written.notify_one();
+        deleted
+    }
+
+    /// The resourceVersion of the last write.
+    pub fn resource_version(&self) -> u64 {
+        self.shared.state().storage.revision()
+    }
+
+    /// Forgets all versions before the last one, as etcd does now and then: who is behind gets 410.
+    pub fn compact(&self) {
+        let mut state = self.shared.state();
+        let revision = state.storage.revision();
+        state.storage.compact(revision);
+    }
+
+    /// How many writes are kept, so that watches can begin before them: at most
+    /// [`event_window`](ApiServerBuilder::event_window).
+    pub fn remembered_writes(&self) -> usize {
+        self.shared.state().storage.window_len()
+    }
+
+    /// How many watches of a resource are open.
+    pub fn watches(&self, resource: &str) -> usize {
+        self.shared.state().watchers.count(resource)
+    }
+}
+
+impl Debug for ApiServer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiServer").finish_non_exhaustive()
+    }
+}
+
+// === impl ApiServerBuilder ===
+
+impl ApiServerBuilder {
+    /// Takes the time of day from `clock`; the system's if nothing is given.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Where uids and generated names come from; the operating system's randomness if nothing is given.
+    #[must_use]
+    pub fn randomness(mut self, randomness: Randomness) -> Self {
+        self.randomness = Some(randomness);
+        self
+    }
+
+    /// Answers 401 to who does not have this bearer token, to all paths but those of health and version.
+    #[must_use]
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into());
+        self
+    }
+
+    /// How many writes are kept, so that watches can begin before them; 10,000 if nothing is given.
+    #[must_use]
+    pub fn event_window(mut self, writes: usize) -> Self {
+        self.event_window = writes;
+        self
+    }
+
+    /// How many events a watcher may be behind before it is cut off; 1,000 if nothing is given.
+    #[must_use]
+    pub fn watch_buffer(mut self, events: usize) -> Self {
+        self.watch_buffer = events;
+        self
+    }
+
+    /// The server, with the namespaces of a new cluster.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    pub fn build(self) -> ApiServer {
+        let mut state = State {
+            storage: Storage::new(self.event_window),
+            watchers: Watchers::default(),
+            kinds: Kinds::built_in(),
+            clock: self.clock,
+            randomness: self.randomness.unwrap_or_else(Randomness::from_os),
+            told: Arc::new(AtomicU64::new(1)),
+            reached: Arc::default(),
+            allocated: 0,
+            watch_buffer: self.watch_buffer,
+        };
+        for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
+            let (uid, now) = (state.new_uid(), crate::schema::shared::format_rfc3339(state.now()));
+            let namespace = json!({
+                "kind": "Namespace", "apiVersion": "v1",
+                "metadata": {
+                    "name": name, "uid": uid, "creationTimestamp": now, "labels": {"kubernetes.io/metadata.name": name},
+                },
+                "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"},
+            });
+            state.put(&NAMESPACES.into(), name.to_owned(), namespace);
+        }
+        let written = Arc::new(Notify::new());
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            written: written.clone(),
+            token: self.token,
+            seen: Mutex::default(),
+        });
+        let background = tokio::spawn(background::run(Arc::downgrade(&shared), written));
+        ApiServer { shared, _background: Arc::new(Background(background)) }
+    }
+}
+
+impl Debug for ApiServerBuilder {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiServerBuilder").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn serve_connection(shared: Arc<Shared>, stream: impl AsyncRead + AsyncWrite + Unpin) {
+    let service = service_fn(|request| shared.clone().answer(request));
+    let connection =
+        http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
+    // A connection that fails has lost its client, who knows best why.
+    let _ = connection.await;
+}

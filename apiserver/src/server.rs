@@ -1,0 +1,328 @@
+//! From HTTP requests to verbs, and back.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, USER_AGENT, WARNING,
+};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http_body::Body;
+use http_body_util::{BodyExt, Limited};
+use lariat_api::Status;
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use crate::answer::AnswerBody;
+use crate::builtin::Strategy;
+use crate::context::Context;
+use crate::failure;
+use crate::handle::Seen;
+use crate::kinds::Served;
+use crate::options::{ListOptions, WatchOptions};
+use crate::patch::PatchKind;
+use crate::reply::{Reply, ReplyBody};
+use crate::request::{Form, Path, Query, ResourcePath};
+use crate::state::State;
+use crate::verbs::{self, Listed, Sent};
+use crate::{apply, discovery, schema};
+
+pub(crate) struct Shared {
+    pub(crate) state: Mutex<State>,
+    /// Something was written that the background work may be about.
+    pub(crate) written: Arc<Notify>,
+    /// Who may ask for anything but health and version; everybody if there is none.
+    pub(crate) token: Option<String>,
+    pub(crate) seen: Mutex<Vec<Seen>>,
+}
+
+/// The largest body, as the real server's.
+const MAX_BODY: usize = 3 << 20;
+
+/// How long a list waits for a version that the server has not reached.
+const VERSION_WAIT: Duration = Duration::from_secs(3);
+
+/// A request whose body was read.
+struct Asked {
+    method: Method,
+    path: Path,
+    query: Query,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Shared {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers a request. Nothing that it holds makes this fail but a connection that breaks.
+    pub(crate) async fn answer<B>(self: Arc<Self>, request: Request<B>) -> io::Result<Response<AnswerBody>>
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (parts, body) = request.into_parts();
+        let target = parts.uri.path_and_query().map_or_else(String::new, ToString::to_string);
+        let body = match Limited::new(body, MAX_BODY).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+                return Ok(respond(failure::too_large().into()));
+            }
+            Err(error) => return Err(io::Error::other(error)),
+        };
+        let seen = Seen {
+            method: parts.method.to_string(),
+            target,
+            body: serde_json::from_slice(&body).unwrap_or_default(),
+        };
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(seen);
+        let asked = Asked {
+            method: parts.method,
+            path: Path::parse(parts.uri.path()),
+            query: Query::parse(parts.uri.query().unwrap_or_default()),
+            headers: parts.headers,
+            body,
+        };
+        let reply = self.reply(&asked).await.unwrap_or_else(Reply::from);
+        if asked.method != Method::GET {
+            self.written.notify_one();
+        }
+        Ok(respond(reply))
+    }
+
+    async fn reply(&self, asked: &Asked) -> Result<Reply, Status> {
+        let is_open = matches!(&asked.path, Path::Other(path)
+            if matches!(path.first().map(String::as_str), Some("livez" | "readyz" | "healthz" | "version")));
+        if !is_open && !self.is_authorized(&asked.headers) {
+            return Err(failure::unauthorized());
+        }
+        match &asked.path {
+            Path::Other(path) => discovery::answer(&self.state().kinds, path, &asked.headers),
+            Path::Resource(path) => self.resource(asked, path).await,
+        }
+    }
+
+    fn is_authorized(&self, headers: &HeaderMap) -> bool {
+        let Some(token) = &self.token else { return true };
+        let given = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        given.and_then(|value| value.strip_prefix("Bearer ")).is_some_and(|given| given == token)
+    }
+
+    async fn resource(&self, asked: &Asked, path: &ResourcePath) -> Result<Reply, Status> {
+        let form = Form::accepted(&asked.headers)?;
+        let served = self.state().kinds.find(&path.group, &path.version, &path.resource).cloned();
+        let Some(served) = served.filter(|served| served.namespaced || path.namespace.is_empty()) else {
+            return Ok(Reply::no_such_page());
+        };
+        let user_agent =
+            asked.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let context = Context {
+            served,
+            namespace: path.namespace.clone(),
+            name: path.name.clone(),
+            subresource: path.subresource.clone(),
+            query: asked.query.clone(),
+            form,
+            manager: apply::manager_name(asked.query.text("fieldManager"), user_agent).into_owned(),
+            now: self.state().now(),
+        };
+        if !context.subresource.is_empty() && !context.served.has_subresource(&context.subresource) {
+            return Ok(Reply::no_such_page());
+        }
+        if context.subresource == "scale" {
+            return self.scale(asked, &context);
+        }
+        let is_collection = context.name.is_empty();
+        let verb = verb(&asked.method, is_collection, context.query.flag("watch"));
+        if context.subresource.is_empty() && !verb.is_some_and(|verb| context.served.has_verb(verb)) {
+            return Err(failure::method_not_allowed());
+        }
+        match (&asked.method, is_collection) {
+            (&Method::GET, true) if context.query.flag("watch") => self.watch(&context).await,
+            (&Method::GET, true) => self.list(&context).await,
+            (&Method::GET, false) if context.query.flag("watch") && context.subresource.is_empty() => {
+                self.watch(&context).await
+            }
+            (&Method::GET, false) => verbs::get(&self.state(), &context),
+            (&Method::POST, true) if context.served.namespaced && context.namespace.is_empty() => {
+                Err(failure::method_not_allowed())
+            }
+            (&Method::POST, true) if context.served.strategy() == Some(Strategy::Binding) => {
+                let body = asked.object(&context.served)?.object;
+                verbs::bind_pod(&mut self.state(), &context, &body)
+            }
+            (&Method::POST, true) => {
+                verbs::create(&mut self.state(), &context, asked.object(&context.served)?)
+            }
+            (&Method::POST, false) if matches!(&*context.subresource, "binding" | "eviction") => {
+                let body = asked.object(&context.served)?.object;
+                verbs::act_on_pod(&mut self.state(), &context, &body)
+            }
+            (&Method::PUT, false) => {
+                verbs::update(&mut self.state(), &context, asked.object(&context.served)?)
+            }
+            (&Method::PATCH, false) => {
+                let (kind, body) = asked.patch(context.served.strategy().is_some())?;
+                verbs::patch(&mut self.state(), &context, kind, &body)
+            }
+            (&Method::DELETE, false) if context.subresource.is_empty() => {
+                verbs::delete(&mut self.state(), &context, &asked.options()?)
+            }
+            (&Method::DELETE, true) => {
+                let list = ListOptions::parse(&context.query)?;
+                verbs::delete_collection(&mut self.state(), &context, &list, &asked.options()?)
+            }
+            _ => Err(failure::method_not_allowed()),
+        }
+    }
+
+    /// The scale of a custom resource.
+    fn scale(&self, asked: &Asked, context: &Context) -> Result<Reply, Status> {
+        let mut state = self.state();
+        match asked.method {
+            Method::GET => verbs::get_scale(&state, context),
+            Method::PUT => verbs::put_scale(&mut state, context, &asked.object(&context.served)?.object),
+            Method::PATCH => {
+                let (kind, patch) = asked.patch(false)?;
+                verbs::patch_scale(&mut state, context, kind, &patch)
+            }
+            _ => Err(failure::method_not_allowed()),
+        }
+    }
+
+    async fn list(&self, context: &Context) -> Result<Reply, Status> {
+        let options = ListOptions::parse(&context.query)?;
+        let deadline = Instant::now() + VERSION_WAIT;
+        let reached = self.state().reached.clone();
+        loop {
+            let mut written = std::pin::pin!(reached.notified());
+            // From here on no write is missed.
+            written.as_mut().enable();
+            let listed = verbs::list(&self.state(), context, &options)?;
+            match listed {
+                Listed::Done(reply) => return Ok(reply),
+                Listed::Wait(version) => {
+                    if timeout_at(deadline, written).await.is_err() {
+                        return Err(failure::too_large_version(version, self.state().storage.revision()));
+                    }
+                }
+            }
+        }
+    }
+
+    async fn watch(&self, context: &Context) -> Result<Reply, Status> {
+        let options = WatchOptions::parse(&context.query)?;
+        if options.initial_events && options.is_ahead_of(self.state().storage.revision()) {
+            sleep_until(Instant::now() + VERSION_WAIT).await;
+        }
+        verbs::watch(&mut self.state(), context, &options)
+    }
+}
+
+impl Asked {
+    /// The object of the body.
+    fn object(&self, served: &Served) -> Result<Sent, Status> {
+        const ACCEPTED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+        if !matches!(self.media_type(), "" | "application/json") {
+            return Err(failure::unsupported_media_type(ACCEPTED));
+        }
+        let object: Value = serde_json::from_slice(&self.body).map_err(|error| {
+            failure::bad_request(format!(
+                "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse \
+                 error: {error}",
+                served.kind
+            ))
+        })?;
+        if !object.is_object() {
+            return Err(failure::bad_request(format!(
+                "the object provided is unrecognized (must be of type {}): couldn't get version/kind",
+                served.kind
+            )));
+        }
+        let duplicates = schema::duplicate_fields(&self.body);
+        Ok(Sent { object, duplicates: duplicates.iter().map(|path| schema::duplicate_field(path)).collect() })
+    }
+
+    /// The patch of the body. Strategic ones are for built-in kinds only.
+    fn patch(&self, is_built_in: bool) -> Result<(PatchKind, Value), Status> {
+        const CUSTOM: &str =
+            "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
+        const BUILT_IN: &str = "application/json-patch+json, application/merge-patch+json, \
+            application/strategic-merge-patch+json, application/apply-patch+yaml, application/apply-patch+cbor";
+        let kind = PatchKind::from_media_type(self.media_type());
+        let kind = kind.filter(|kind| is_built_in || *kind != PatchKind::Strategic);
+        let kind =
+            kind.ok_or_else(|| failure::unsupported_media_type(if is_built_in { BUILT_IN } else { CUSTOM }))?;
+        let body = serde_json::from_slice(&self.body)
+            .map_err(|error| failure::bad_request(format!("error decoding patch: {error}")))?;
+        Ok((kind, body))
+    }
+
+    /// The options of a deletion, null if there are none.
+    fn options(&self) -> Result<Value, Status> {
+        if self.body.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&self.body).map_err(|error| failure::bad_request(error.to_string()))
+    }
+
+    fn media_type(&self) -> &str {
+        let header = self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        header.split(';').next().unwrap_or_default().trim()
+    }
+}
+
+/// What a request asks for, as discovery and permissions call it.
+fn verb(method: &Method, is_collection: bool, is_watch: bool) -> Option<&'static str> {
+    match (method, is_collection) {
+        (&Method::GET, _) if is_watch => Some("watch"),
+        (&Method::GET, true) => Some("list"),
+        (&Method::GET, false) => Some("get"),
+        (&Method::POST, true) => Some("create"),
+        (&Method::PUT, false) => Some("update"),
+        (&Method::PATCH, false) => Some("patch"),
+        (&Method::DELETE, true) => Some("deletecollection"),
+        (&Method::DELETE, false) => Some("delete"),
+        _ => None,
+    }
+}
+
+fn respond(reply: Reply) -> Response<AnswerBody> {
+    const JSON: HeaderValue = HeaderValue::from_static("application/json");
+    const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+    const DISCOVERY: HeaderValue =
+        HeaderValue::from_static("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+    let caching = match &reply.body {
+        ReplyBody::Discovery(_) => "public",
+        _ => "no-cache, private",
+    };
+    let retry_after = match &reply.body {
+        ReplyBody::Json(value) => value["details"]["retryAfterSeconds"].as_u64(),
+        _ => None,
+    };
+    let (kind, body) = match reply.body {
+        ReplyBody::Json(value) => (JSON, AnswerBody::whole(value.to_string() + "\n")),
+        ReplyBody::Discovery(value) => (DISCOVERY, AnswerBody::whole(value.to_string() + "\n")),
+        ReplyBody::Text(text) => (TEXT, AnswerBody::whole(text)),
+        ReplyBody::Watch(body) => (JSON, AnswerBody::watch(body)),
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(reply.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, kind);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(caching));
+    if let Some(seconds) = retry_after {
+        headers.insert(RETRY_AFTER, seconds.into());
+    }
+    for warning in reply.warnings {
+        let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            headers.append(WARNING, value);
+        }
+    }
+    response
+}

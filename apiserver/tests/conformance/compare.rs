@@ -1,0 +1,150 @@
+//! Two answers, compared.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lariat_fixtures::{End, Exchange};
+use serde_json::Value;
+
+use crate::replay::Answer;
+
+/// What is different in an exchange.
+pub(crate) struct Difference {
+    /// Its number, from 1.
+    pub(crate) exchange: usize,
+    pub(crate) name: String,
+    /// What, a line each.
+    pub(crate) what: Vec<String>,
+}
+
+/// What the two servers made up for the same thing, by what the real one did.
+#[derive(Default)]
+pub(crate) struct Names(BTreeMap<String, String>);
+
+/// Headers that say something.
+const HEADERS: [&str; 4] = ["cache-control", "content-type", "retry-after", "warning"];
+
+impl Names {
+    /// A target or body of the recording, for this server.
+    pub(crate) fn translate(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (theirs, ours) in self.0.iter().filter(|(theirs, ours)| theirs != ours) {
+            for (before, after) in [("\"", "\""), ("\\\"", "\\\""), ("=", "&"), ("/", "?"), ("/", "/")] {
+                text = text.replace(&format!("{before}{theirs}{after}"), &format!("{before}{ours}{after}"));
+            }
+            for before in ["=", "/"] {
+                if text.ends_with(&format!("{before}{theirs}")) {
+                    text.truncate(text.len() - theirs.len());
+                    text.push_str(ours);
+                }
+            }
+        }
+        text
+    }
+
+    /// Whether the two are of the same thing; learns it from the first time that they are seen.
+    fn are_one(&mut self, theirs: &str, ours: &str) -> bool {
+        self.0.entry(theirs.to_owned()).or_insert_with(|| ours.to_owned()) == ours
+    }
+}
+
+pub(crate) fn compare(
+    number: usize,
+    exchange: &Exchange,
+    answer: &Answer,
+    names: &mut Names,
+) -> Option<Difference> {
+    let mut what = Vec::new();
+    if exchange.status != Some(answer.status) {
+        what.push(format!("status {:?}, here {}", exchange.status, answer.status));
+    }
+    for header in HEADERS {
+        let (theirs, ours) = (exchange.headers.get(header), answer.headers.get(header));
+        if theirs != ours {
+            what.push(format!("{header} {theirs:?}, here {ours:?}"));
+        }
+    }
+    let theirs = values(&exchange.body());
+    let mut ours = values(&answer.body);
+    if exchange.end != End::Eof {
+        // The recorder did not read to the end.
+        ours.truncate(theirs.len());
+    }
+    for (index, (theirs, ours)) in theirs.iter().zip(&ours).enumerate() {
+        let path =
+            if exchange.request.target.contains("watch=true") { format!("[{index}]") } else { String::new() };
+        let mut comparison = Comparison { names, what: &mut what };
+        comparison.values(&path, "", false, theirs, ours);
+    }
+    if theirs.len() != ours.len() {
+        what.push(format!("{} values, here {}", theirs.len(), ours.len()));
+        let rest = |values: &[Value], from: usize| {
+            let rest =
+                values.iter().skip(from).map(|value| value.to_string().chars().take(160).collect::<String>());
+            rest.collect::<Vec<_>>()
+        };
+        what.extend(rest(&theirs, ours.len()).into_iter().map(|line| format!("only there: {line}")));
+        what.extend(rest(&ours, theirs.len()).into_iter().map(|line| format!("only here: {line}")));
+    }
+    let name = exchange.name.clone();
+    (!what.is_empty()).then_some(Difference { exchange: number, name, what })
+}
+
+/// The JSON values of a body, or its text.
+fn values(body: &[u8]) -> Vec<Value> {
+    let values: Result<Vec<Value>, _> = serde_json::Deserializer::from_slice(body).into_iter().collect();
+    values.unwrap_or_else(|_| vec![String::from_utf8_lossy(body).trim_end().into()])
+}
+
+struct Comparison<'a> {
+    names: &'a mut Names,
+    what: &'a mut Vec<String>,
+}
+
+impl Comparison<'_> {
+    fn values(&mut self, path: &str, key: &str, is_failure: bool, theirs: &Value, ours: &Value) {
+        match (theirs, ours) {
+            (Value::Object(theirs), Value::Object(ours)) => {
+                // Owner references are known by a uid in their key.
+                let translated = theirs.iter().map(|(key, value)| (self.names.translate(key), value.clone()));
+                let theirs: serde_json::Map<_, _> = translated.collect();
+                let is_failure = is_failure || ours.get("kind").is_some_and(|kind| kind == "Status");
+                let keys: BTreeSet<_> = theirs.keys().chain(ours.keys()).collect();
+                for key in keys {
+                    let path = format!("{path}.{key}");
+                    match (theirs.get(key), ours.get(key)) {
+                        // The words of a failure may be ours; its reason, causes and fields may not.
+                        (Some(_), Some(_)) if is_failure && key == "message" => {}
+                        (Some(theirs), Some(ours)) => self.values(&path, key, is_failure, theirs, ours),
+                        (Some(theirs), None) => self.what.push(format!("{path}: {theirs}, nothing here")),
+                        (None, Some(ours)) => self.what.push(format!("{path}: nothing, here {ours}")),
+                        (None, None) => {}
+                    }
+                }
+            }
+            (Value::Array(theirs), Value::Array(ours)) if theirs.len() == ours.len() => {
+                for (index, (theirs, ours)) in theirs.iter().zip(ours).enumerate() {
+                    self.values(&format!("{path}[{index}]"), key, is_failure, theirs, ours);
+                }
+            }
+            (Value::String(theirs), Value::String(ours)) if self.are_alike(key, theirs, ours) => {}
+            (theirs, ours) if theirs == ours => {}
+            (theirs, ours) => self.what.push(format!("{path}: {theirs}, here {ours}")),
+        }
+    }
+
+    fn are_alike(&mut self, key: &str, theirs: &str, ours: &str) -> bool {
+        match key {
+            "uid" | "resourceVersion" | "continue" => self.names.are_one(theirs, ours),
+            "name" if theirs.starts_with("gen-") => {
+                ours.starts_with("gen-") && self.names.are_one(theirs, ours)
+            }
+            "gitVersion" | "gitCommit" | "goVersion" | "compiler" | "platform" => true,
+            _ => is_time(theirs) && is_time(ours),
+        }
+    }
+}
+
+fn is_time(text: &str) -> bool {
+    let form: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    matches!(form.as_str(), "0000-00-00T00:00:00Z" | "0000-00-00T00:00:00.000000Z")
+}

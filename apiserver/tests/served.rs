@@ -1,0 +1,107 @@
+//! The built-in kinds as they are served: what needs other objects, and what may not be done.
+
+mod raw;
+
+use http::Method;
+use lariat_api::Randomness;
+use lariat_apiserver::ApiServer;
+use raw::Raw;
+use serde_json::{Value, json};
+
+async fn server() -> (ApiServer, Raw) {
+    let server = ApiServer::builder().randomness(Randomness::seeded(1)).build();
+    let raw = Raw::connect(&server).await;
+    (server, raw)
+}
+
+fn pod(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    })
+}
+
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const SERVICES: &str = "/api/v1/namespaces/default/services";
+
+#[tokio::test(start_paused = true)]
+async fn services_get_addresses_that_nobody_has() {
+    let (_server, mut raw) = server().await;
+    let service = |name: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": name},
+            "spec": {"type": "NodePort", "ports": [{"port": 80}]},
+        })
+    };
+    let (code, a) = raw.json(Method::POST, SERVICES, &service("a")).await;
+    assert_eq!(code, 201, "{a}");
+    let (_, b) = raw.json(Method::POST, SERVICES, &service("b")).await;
+    assert!(a["spec"]["clusterIP"].as_str().unwrap().starts_with("10."));
+    assert_ne!(a["spec"]["clusterIP"], b["spec"]["clusterIP"]);
+    assert_ne!(a["spec"]["ports"][0]["nodePort"], b["spec"]["ports"][0]["nodePort"]);
+
+    let mut wanted = service("c");
+    wanted["spec"]["clusterIP"] = a["spec"]["clusterIP"].clone();
+    let (code, refused) = raw.json(Method::POST, SERVICES, &wanted).await;
+    assert_eq!(
+        (code, &refused["details"]["causes"][0]["field"]),
+        (422, &json!("spec.clusterIPs")),
+        "{refused}"
+    );
+
+    // An update keeps what the service has.
+    let (code, patched) =
+        raw.json(Method::PATCH, &format!("{SERVICES}/a"), &json!({"metadata": {"labels": {"x": "y"}}})).await;
+    assert_eq!((code, &patched["spec"]["clusterIP"]), (200, &a["spec"]["clusterIP"]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_have_the_priority_of_their_class() {
+    let (_server, mut raw) = server().await;
+    let mut wanted = pod("p");
+    wanted["spec"]["priorityClassName"] = "high".into();
+    let (code, refused) = raw.json(Method::POST, PODS, &wanted).await;
+    assert_eq!((code, &refused["reason"]), (403, &json!("Forbidden")));
+
+    let class = json!({
+        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 7,
+    });
+    let (code, _) = raw.json(Method::POST, "/apis/scheduling.k8s.io/v1/priorityclasses", &class).await;
+    assert_eq!(code, 201);
+    let (code, created) = raw.json(Method::POST, PODS, &wanted).await;
+    assert_eq!((code, &created["spec"]["priority"]), (201, &json!(7)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_binding_that_is_created_binds_its_pod() {
+    let (server, mut raw) = server().await;
+    raw.json(Method::POST, PODS, &pod("p")).await;
+    let binding = json!({
+        "apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"},
+    });
+    let (code, status) = raw.json(Method::POST, "/api/v1/namespaces/default/bindings", &binding).await;
+    assert_eq!((code, &status["status"]), (201, &json!("Success")), "{status}");
+    assert_eq!(server.stored("pods", "default/p").unwrap()["spec"]["nodeName"], "n");
+    assert!(server.stored("bindings", "default/p").is_none());
+    let (code, _) = raw.json(Method::GET, "/api/v1/namespaces/default/bindings", &Value::Null).await;
+    assert_eq!(code, 405);
+}
+
+#[tokio::test(start_paused = true)]
+async fn some_updates_create() {
+    let (_server, mut raw) = server().await;
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l";
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "l"}, "spec": {}});
+    assert_eq!(raw.json(Method::PUT, leases, &lease).await.0, 201);
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}});
+    assert_eq!(raw.json(Method::PUT, "/api/v1/namespaces/default/configmaps/m", &map).await.0, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_namespaces_stay() {
+    let (_server, mut raw) = server().await;
+    let (code, refused) = raw.json(Method::DELETE, "/api/v1/namespaces/default", &Value::Null).await;
+    assert_eq!((code, &refused["reason"]), (403, &json!("Forbidden")));
+    let (code, _) = raw.json(Method::DELETE, "/api/v1/namespaces", &Value::Null).await;
+    assert_eq!(code, 405, "namespaces cannot be deleted all at once");
+}
