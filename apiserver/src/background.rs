@@ -72,7 +72,7 @@ fn definitions(state: &State) -> Vec<(Key, CustomResourceDefinition)> {
 }
 
 /// Accepts the names of new definitions and serves what is established.
-fn accept_definitions(state: &mut State) -> bool {
+pub(crate) fn accept_definitions(state: &mut State) -> bool {
     let (all, now) = (definitions(state), state.now());
     let mut worked = false;
     for (key, mut definition) in all.clone() {

@@ -8,6 +8,7 @@ use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
 use crate::kinds::{Behaviour, Custom, Kinds, Served};
+use crate::openapi;
 use crate::reply::Reply;
 use crate::request::Form;
 
@@ -23,6 +24,9 @@ pub(crate) fn answer(kinds: &Kinds, path: &[String], headers: &HeaderMap) -> Res
     let found = match path[..] {
         ["livez" | "readyz" | "healthz", ..] => return Ok(Reply::text(200, "ok")),
         ["version"] => Some(version()),
+        ["openapi", "v3"] => Some(openapi::index(kinds)),
+        ["openapi", "v3", "api", version] => openapi::document(kinds, "", version),
+        ["openapi", "v3", "apis", group, version] => openapi::document(kinds, group, version),
         ["api"] => Some(json!({
             "kind": "APIVersions", "versions": ["v1"],
             "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": ""}],
@@ -157,6 +161,12 @@ fn put_names(resource: &mut Value, custom: &Custom) {
             resource[field] = names.as_slice().into();
         }
     }
+}
+
+/// By this clients see that a document has changed.
+pub(crate) fn hash(document: &Value) -> String {
+    let hash = digest(&SHA256, document.to_string().as_bytes());
+    hash.as_ref().iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
 /// By this clients see that what is stored has changed its version.

@@ -1,22 +1,22 @@
 use std::fmt::{self, Debug, Formatter};
-use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use lariat_api::{Clock, Randomness, SystemClock};
+use lariat_api::{Clock, Randomness, Status, SystemClock};
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, duplex};
+use tokio::io::{DuplexStream, duplex};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
+use crate::context::Context;
 use crate::kinds::{Kinds, NAMESPACES};
+use crate::port::{self, ServerIdentity, serve_connection};
+use crate::request::{Form, Query};
 use crate::server::Shared;
 use crate::state::State;
 use crate::storage::Storage;
+use crate::verbs::{self, Sent};
 use crate::watch::Watchers;
 use crate::{background, meta};
 
@@ -65,6 +65,7 @@ pub struct ApiServerBuilder {
     token: Option<String>,
     event_window: usize,
     watch_buffer: usize,
+    remember: bool,
 }
 
 /// A request that the server was sent.
@@ -87,6 +88,9 @@ const PIPE: usize = 64 << 10;
 /// How many writes are kept, so that watches can begin before them.
 const EVENT_WINDOW: usize = 10_000;
 
+/// Definitions of custom resources.
+const DEFINITION: (&str, &str, &str) = ("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+
 /// How many events a watcher may be behind before it is cut off.
 const WATCH_BUFFER: usize = 1_000;
 
@@ -99,6 +103,7 @@ impl ApiServer {
             token: None,
             event_window: EVENT_WINDOW,
             watch_buffer: WATCH_BUFFER,
+            remember: true,
         }
     }
 
@@ -109,25 +114,52 @@ impl ApiServer {
     /// Outside a tokio runtime.
     pub fn connect(&self) -> DuplexStream {
         let (client, server) = duplex(PIPE);
-        tokio::spawn(serve_connection(self.shared.clone(), server));
+        tokio::spawn(serve_connection(self.shared.clone(), server, false));
         client
     }
 
-    /// Serves all connections to a port until the future is dropped.
+    /// Serves all connections to a port until the future is dropped: plain HTTP/1.1, for who may listen on the way.
+    pub async fn serve(&self, listener: TcpListener) {
+        port::serve(self.shared.clone(), listener, None).await;
+    }
+
+    /// Serves all connections to a port with TLS until the future is dropped: HTTP/1.1 and HTTP/2.
+    pub async fn serve_tls(&self, listener: TcpListener, identity: ServerIdentity) {
+        port::serve(self.shared.clone(), listener, Some(identity)).await;
+    }
+
+    /// Creates a definition of a custom resource, which is served at once.
     ///
     /// # Errors
     ///
-    /// If connections can no longer be accepted.
-    pub async fn serve(&self, listener: TcpListener) -> io::Result<()> {
-        loop {
-            let (stream, _) = listener.accept().await?;
-            tokio::spawn(serve_connection(self.shared.clone(), stream));
-        }
+    /// What a client would be answered.
+    pub fn define(&self, definition: Value) -> Result<(), Status> {
+        let mut state = self.shared.state();
+        let kinds = &state.kinds;
+        let Some(served) = kinds.find(DEFINITION.0, DEFINITION.1, DEFINITION.2).cloned() else {
+            return Ok(());
+        };
+        let context = Context {
+            served,
+            namespace: String::new(),
+            name: String::new(),
+            subresource: String::new(),
+            query: Query::default(),
+            form: Form::Full,
+            manager: "lariat".to_owned(),
+            now: state.now(),
+        };
+        verbs::create(&mut state, &context, Sent { object: definition, duplicates: Vec::new() })?;
+        while background::accept_definitions(&mut state) {}
+        drop(state);
+        self.shared.written.notify_one();
+        Ok(())
     }
 
-    /// All requests so far, in the order in which they came.
+    /// All requests so far, in the order in which they came; none if they are not remembered.
     pub fn seen(&self) -> Vec<Seen> {
-        self.shared.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let Some(seen) = &self.shared.seen else { return Vec::new() };
+        seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// An object as it is stored: of a resource such as `pods` or `fleets.agones.dev`, by its key.
@@ -220,6 +252,13 @@ impl ApiServerBuilder {
         self
     }
 
+    /// Whether [`ApiServer::seen`] knows all requests; it does if nothing is given. A server that runs for long should not.
+    #[must_use]
+    pub fn remember_requests(mut self, remember: bool) -> Self {
+        self.remember = remember;
+        self
+    }
+
     /// The server, with the namespaces of a new cluster.
     ///
     /// # Panics
@@ -253,7 +292,7 @@ impl ApiServerBuilder {
             state: Mutex::new(state),
             written: written.clone(),
             token: self.token,
-            seen: Mutex::default(),
+            seen: self.remember.then(Mutex::default),
         });
         let background = tokio::spawn(background::run(Arc::downgrade(&shared), written));
         ApiServer { shared, _background: Arc::new(Background(background)) }
@@ -270,12 +309,4 @@ impl Drop for Background {
     fn drop(&mut self) {
         self.0.abort();
     }
-}
-
-async fn serve_connection(shared: Arc<Shared>, stream: impl AsyncRead + AsyncWrite + Unpin) {
-    let service = service_fn(|request| shared.clone().answer(request));
-    let connection =
-        http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
-    // A connection that fails has lost its client, who knows best why.
-    let _ = connection.await;
 }

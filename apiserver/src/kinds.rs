@@ -37,6 +37,8 @@ pub(crate) struct Custom {
     pub(crate) singular: String,
     pub(crate) short_names: Vec<String>,
     pub(crate) categories: Vec<String>,
+    /// The schema as its author wrote it.
+    pub(crate) open_api: Value,
 }
 
 /// All resources that are served.
@@ -52,7 +54,8 @@ impl Served {
     /// A version of a custom resource; none if the definition does not serve it.
     pub(crate) fn of_definition(definition: &CustomResourceDefinition, version: &str) -> Option<Self> {
         let spec = &definition.spec;
-        definition.version(version).filter(|version| version.served)?;
+        let served = definition.version(version).filter(|version| version.served)?;
+        let open_api = served.schema.as_ref().and_then(|schema| schema.open_api_v3_schema.clone());
         let resource = CustomResource::compile(definition, version).ok()??;
         Some(Self {
             group: spec.group.clone(),
@@ -67,6 +70,7 @@ impl Served {
                 singular: spec.names.singular.clone(),
                 short_names: spec.names.short_names.clone(),
                 categories: spec.names.categories.clone(),
+                open_api: open_api.unwrap_or_default(),
             })),
         })
     }

@@ -28,8 +28,10 @@ mod form;
 mod handle;
 mod kinds;
 mod meta;
+mod openapi;
 mod options;
 pub mod patch;
+mod port;
 mod reply;
 mod request;
 pub mod schema;
@@ -40,3 +42,4 @@ mod verbs;
 mod watch;
 
 pub use handle::{ApiServer, ApiServerBuilder, Seen};
+pub use port::{IdentityError, ServerIdentity, random_token};

@@ -36,7 +36,8 @@ pub(crate) struct Shared {
     pub(crate) written: Arc<Notify>,
     /// Who may ask for anything but health and version; everybody if there is none.
     pub(crate) token: Option<String>,
-    pub(crate) seen: Mutex<Vec<Seen>>,
+    /// All requests, unless they are not to be remembered.
+    pub(crate) seen: Option<Mutex<Vec<Seen>>>,
 }
 
 /// The largest body, as the real server's.
@@ -74,12 +75,11 @@ impl Shared {
             }
             Err(error) => return Err(io::Error::other(error)),
         };
-        let seen = Seen {
-            method: parts.method.to_string(),
-            target,
-            body: serde_json::from_slice(&body).unwrap_or_default(),
-        };
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(seen);
+        if let Some(seen) = &self.seen {
+            let body = serde_json::from_slice(&body).unwrap_or_default();
+            let request = Seen { method: parts.method.to_string(), target, body };
+            seen.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        }
         let asked = Asked {
             method: parts.method,
             path: Path::parse(parts.uri.path()),

@@ -6,11 +6,11 @@ use anyhow::Context as _;
 use lariat::client::config::Overrides;
 use lariat::prelude::*;
 use lariat_controllers::fleetautoscalers::FleetAutoscalers;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::logging;
+use crate::signals::{is_set, stop_on_signal};
 
 /// Run the control loops against an API server until SIGINT or SIGTERM
 ///
@@ -52,30 +52,4 @@ async fn follow(config: Config) -> anyhow::Result<()> {
     caches.await.context("an informer panicked")?;
     tracing::info!("stopped");
     Ok(())
-}
-
-/// Becomes true at the first SIGINT or SIGTERM. At the second one the process ends with status 1.
-fn stop_on_signal() -> anyhow::Result<watch::Receiver<bool>> {
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
-    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
-    let (sender, receiver) = watch::channel(false);
-    tokio::spawn(async move {
-        for signals in 0.. {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            if signals > 0 {
-                std::process::exit(1);
-            }
-            tracing::info!("stopping; a second signal ends the program at once");
-            sender.send_replace(true);
-        }
-    });
-    Ok(receiver)
-}
-
-async fn is_set(mut flag: watch::Receiver<bool>) {
-    // An error means that nobody is left to set it, and so that the program is ending.
-    let _ = flag.wait_for(|set| *set).await;
 }

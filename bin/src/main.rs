@@ -4,10 +4,12 @@
 
 #![forbid(unsafe_code)]
 
+mod apiserver;
 mod controller;
 mod logging;
 mod output;
 mod replay;
+mod signals;
 
 use std::process::ExitCode;
 
@@ -25,12 +27,14 @@ struct Cli {
 enum Command {
     Replay(replay::Args),
     Controller(controller::Args),
+    Apiserver(apiserver::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Replay(args) => replay::run(&args),
         Command::Controller(args) => controller::run(&args),
+        Command::Apiserver(args) => apiserver::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

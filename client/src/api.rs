@@ -103,13 +103,17 @@ impl<K: Object + DeserializeOwned> Api<K> {
 }
 
 impl<K: Object + Serialize + DeserializeOwned> Api<K> {
-    /// Creates an object and returns it as the server keeps it.
+    /// Creates an object and returns it as the server keeps it. Without a namespace of its own it goes into that of the `Api`.
     ///
     /// # Errors
     ///
     /// [`Error::is_already_exists`] if there is one, or any other [`Error`].
     pub async fn create(&self, object: &K) -> Result<K, Error> {
-        let path = self.collection(object.namespace())?;
+        let namespace = match object.namespace() {
+            "" => &self.namespace,
+            namespace => namespace,
+        };
+        let path = self.collection(namespace)?;
         self.write(Method::POST, path, object).await
     }
 
