@@ -227,10 +227,12 @@ impl Asked {
     /// The object of the body.
     fn object(&self, served: &Served) -> Result<Sent, Status> {
         const ACCEPTED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
-        if !matches!(self.media_type(), "" | "application/json") {
-            return Err(failure::unsupported_media_type(ACCEPTED));
-        }
-        let object: Value = serde_json::from_slice(&self.body).map_err(|error| {
+        let parsed = match self.media_type() {
+            "" | "application/json" => serde_json::from_slice(&self.body).map_err(|error| error.to_string()),
+            "application/yaml" => from_yaml(&self.body),
+            _ => return Err(failure::unsupported_media_type(ACCEPTED)),
+        };
+        let object: Value = parsed.map_err(|error| {
             failure::bad_request(format!(
                 "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse \
                  error: {error}",
@@ -257,8 +259,11 @@ impl Asked {
         let kind = kind.filter(|kind| is_built_in || *kind != PatchKind::Strategic);
         let kind =
             kind.ok_or_else(|| failure::unsupported_media_type(if is_built_in { BUILT_IN } else { CUSTOM }))?;
-        let body = serde_json::from_slice(&self.body)
-            .map_err(|error| failure::bad_request(format!("error decoding patch: {error}")))?;
+        let parsed = match kind {
+            PatchKind::Apply => from_yaml(&self.body),
+            _ => serde_json::from_slice(&self.body).map_err(|error| error.to_string()),
+        };
+        let body = parsed.map_err(|error| failure::bad_request(format!("error decoding patch: {error}")))?;
         Ok((kind, body))
     }
 
@@ -274,6 +279,12 @@ impl Asked {
         let header = self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         header.split(';').next().unwrap_or_default().trim()
     }
+}
+
+/// A value in YAML, of which JSON is the most usual form.
+fn from_yaml(body: &[u8]) -> Result<Value, String> {
+    serde_json::from_slice(body)
+        .or_else(|_| serde_saphyr::from_slice(body).map_err(|error| error.to_string()))
 }
 
 /// What a request asks for, as discovery and permissions call it.

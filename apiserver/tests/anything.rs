@@ -15,7 +15,8 @@ use raw::Raw;
 use serde_json::{Value, json};
 
 const METHODS: [&str; 8] = ["GET", "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "NONSENSE"];
-const TYPES: [&str; 8] = [
+const TYPES: [&str; 9] = [
+    "application/yaml",
     "application/json",
     "application/json",
     "application/json-patch+json",
@@ -138,6 +139,8 @@ async fn every_request_gets_a_valid_answer() {
         match random.u8(..20) {
             0 => body.truncate(random.usize(..=body.len())),
             1 => body = vec![b'['; 5_000],
+            2 => body = b"a: &a [*a, *a, !!binary x]\nb: {? [c] : d}\n".to_vec(),
+            3 => body = "- ".repeat(2_000).into_bytes(),
             _ => {}
         }
         let what =

@@ -105,3 +105,22 @@ async fn the_first_namespaces_stay() {
     let (code, _) = raw.json(Method::DELETE, "/api/v1/namespaces", &Value::Null).await;
     assert_eq!(code, 405, "namespaces cannot be deleted all at once");
 }
+
+#[tokio::test(start_paused = true)]
+async fn bodies_may_be_yaml() {
+    let (server, mut raw) = server().await;
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata:\n  x: '1'\n";
+    let created = raw.send(&Method::POST, maps, "application/yaml", map).await.unwrap();
+    assert_eq!(created.status(), 201);
+    assert_eq!(server.stored("configmaps", "default/m").unwrap()["data"]["x"], "1");
+    let config = "apiVersion: v1\nkind: ConfigMap\ndata:\n  y: '2'\n";
+    let mut raw = Raw::connect(&server).await;
+    let target = format!("{maps}/m?fieldManager=f");
+    let applied = raw.send(&Method::PATCH, &target, "application/apply-patch+yaml", config).await.unwrap();
+    assert_eq!(applied.status(), 200);
+    assert_eq!(server.stored("configmaps", "default/m").unwrap()["data"], json!({"x": "1", "y": "2"}));
+    let mut raw = Raw::connect(&server).await;
+    let refused = raw.send(&Method::POST, maps, "application/yaml", "a: [").await.unwrap();
+    assert_eq!(refused.status(), 400);
+}
