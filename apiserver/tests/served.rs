@@ -3,6 +3,7 @@
 mod raw;
 
 use http::Method;
+use http_body_util::BodyExt;
 use lariat_api::Randomness;
 use lariat_apiserver::ApiServer;
 use raw::Raw;
@@ -123,4 +124,28 @@ async fn bodies_may_be_yaml() {
     let mut raw = Raw::connect(&server).await;
     let refused = raw.send(&Method::POST, maps, "application/yaml", "a: [").await.unwrap();
     assert_eq!(refused.status(), 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watcher_that_does_not_read_is_cut_off() {
+    let server = ApiServer::builder().randomness(Randomness::seeded(1)).watch_buffer(3).build();
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let mut slow = Raw::connect(&server).await;
+    let watch = slow.send(&Method::GET, &format!("{maps}?watch=true"), "", "").await.unwrap();
+    assert_eq!(server.watches("configmaps"), 1);
+    let mut raw = Raw::connect(&server).await;
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "m"}, "data": {}});
+    let mut written = 0;
+    while server.watches("configmaps") == 1 {
+        let mut map = map.clone();
+        map["data"]["x"] = "x".repeat(50_000).into();
+        assert_eq!(raw.json(Method::POST, maps, &map).await.0, 201);
+        written += 1;
+        assert!(written < 100, "nobody holds so much for a watcher");
+    }
+    // What was in its buffer still comes, and then the end.
+    let body = watch.into_body().collect().await.unwrap().to_bytes();
+    let events = serde_json::Deserializer::from_slice(&body).into_iter::<Value>();
+    let events = events.collect::<Result<Vec<_>, _>>().unwrap().len();
+    assert!(events >= 3 && events < written, "{events} of {written}");
 }
