@@ -40,6 +40,9 @@ pub(crate) fn answer(kinds: &Kinds, path: &[String], headers: &HeaderMap) -> Res
     Ok(found.map_or_else(Reply::no_such_page, |body| Reply::json(200, body)))
 }
 
+const BUILT_IN: [&str; 4] =
+    ["events.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io"];
+
 fn version() -> Value {
     json!({
         "major": "1", "minor": "36", "emulationMajor": "1", "emulationMinor": "36", "minCompatibilityMajor": "1",
@@ -49,6 +52,7 @@ fn version() -> Value {
     })
 }
 
+/// In the order of their importance: built-in groups in the real server's order, then those of custom resources.
 fn group_names(kinds: &Kinds) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for served in kinds.iter().filter(|served| !served.group.is_empty()) {
@@ -56,6 +60,7 @@ fn group_names(kinds: &Kinds) -> Vec<&str> {
             names.push(&served.group);
         }
     }
+    names.sort_by_key(|name| BUILT_IN.iter().position(|known| known == name).unwrap_or(BUILT_IN.len()));
     names
 }
 

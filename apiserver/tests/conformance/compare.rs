@@ -63,11 +63,17 @@ pub(crate) fn compare(
             what.push(format!("{header} {theirs:?}, here {ours:?}"));
         }
     }
-    let theirs = values(&exchange.body());
+    let mut theirs = values(&exchange.body());
     let mut ours = values(&answer.body);
     if exchange.end != End::Eof {
         // The recorder did not read to the end.
         ours.truncate(theirs.len());
+    }
+    let bookmarks = [&theirs, &ours].map(|events| events.iter().filter(|event| is_bookmark(event)).count());
+    if bookmarks[0] != bookmarks[1] {
+        what.push(format!("bookmarks: {}, here {}", bookmarks[0], bookmarks[1]));
+        theirs.retain(|event| !is_bookmark(event));
+        ours.retain(|event| !is_bookmark(event));
     }
     for (index, (theirs, ours)) in theirs.iter().zip(&ours).enumerate() {
         let path =
@@ -87,6 +93,16 @@ pub(crate) fn compare(
     }
     let name = exchange.name.clone();
     (!what.is_empty()).then_some(Difference { exchange: number, name, what })
+}
+
+/// Whether an event only says how far the watch has come.
+fn is_bookmark(event: &Value) -> bool {
+    event["type"] == "BOOKMARK" && event["object"]["metadata"]["annotations"].is_null()
+}
+
+/// The name of an item of a list that has names.
+fn item_name(item: &Value) -> Option<&str> {
+    item["name"].as_str().or(item["metadata"]["name"].as_str()).or(item["resource"].as_str())
 }
 
 /// The JSON values of a body, or its text.
@@ -124,6 +140,36 @@ impl Comparison<'_> {
             (Value::Array(theirs), Value::Array(ours)) if theirs.len() == ours.len() => {
                 for (index, (theirs, ours)) in theirs.iter().zip(ours).enumerate() {
                     self.values(&format!("{path}[{index}]"), key, is_failure, theirs, ours);
+                }
+            }
+            (Value::Array(theirs), Value::Array(ours))
+                if theirs.iter().chain(ours).all(|i| item_name(i).is_some()) =>
+            {
+                let both = |items: &[Value], others: &[Value]| -> (Vec<Value>, Vec<String>) {
+                    let is_there =
+                        |item: &&Value| others.iter().any(|other| item_name(other) == item_name(item));
+                    let (both, alone): (Vec<&Value>, Vec<&Value>) = items.iter().partition(is_there);
+                    let alone = alone.into_iter().filter_map(item_name).map(str::to_owned);
+                    (both.into_iter().cloned().collect(), alone.collect())
+                };
+                let ((theirs, missing), (ours, more)) = (both(theirs, ours), both(ours, theirs));
+                self.what.extend(missing.iter().map(|name| format!("missing: {path}: {name}")));
+                self.what.extend(more.iter().map(|name| format!("{path}: {name} is only here")));
+                let names = |items: &[Value]| {
+                    items.iter().map(|item| item_name(item).map(str::to_owned)).collect::<Vec<_>>()
+                };
+                if names(&theirs) != names(&ours) {
+                    self.what.push(format!(
+                        "{path}: in another order: {:?}, here {:?}",
+                        names(&theirs),
+                        names(&ours)
+                    ));
+                }
+                for theirs in &theirs {
+                    if let Some(ours) = ours.iter().find(|ours| item_name(ours) == item_name(theirs)) {
+                        let path = format!("{path}.{}", item_name(ours).unwrap_or_default());
+                        self.values(&path, key, is_failure, theirs, ours);
+                    }
                 }
             }
             (Value::String(theirs), Value::String(ours)) if self.are_alike(key, theirs, ours) => {}
