@@ -63,17 +63,23 @@ fn step(state: &mut State) -> bool {
 
 // === definitions ===
 
-fn definitions(state: &State) -> Vec<(Key, CustomResourceDefinition)> {
-    let stored = state.storage.list(DEFINITIONS, "");
+fn parsed(stored: Vec<(Key, Arc<Stored>)>) -> Vec<(Key, CustomResourceDefinition)> {
     stored
         .into_iter()
         .filter_map(|(key, stored)| Some((key, serde_json::from_value(stored.object.clone()).ok()?)))
         .collect()
 }
 
-/// Accepts the names of new definitions and serves what is established.
+/// Accepts the names of new definitions and serves what is established, if any definition was written since the last time.
 pub(crate) fn accept_definitions(state: &mut State) -> bool {
-    let (all, now) = (definitions(state), state.now());
+    let stored = state.storage.list(DEFINITIONS, "");
+    let versions: Vec<_> =
+        stored.iter().map(|(_, stored)| meta::resource_version(&stored.object).to_owned()).collect();
+    if versions == state.definitions {
+        return false;
+    }
+    state.definitions = versions;
+    let (all, now) = (parsed(stored), state.now());
     let mut worked = false;
     for (key, mut definition) in all.clone() {
         let others = all.iter().map(|(_, other)| other);
@@ -101,10 +107,9 @@ fn serve(state: &mut State, definition: &CustomResourceDefinition) {
 /// Removes the objects of definitions that are to go, then the definitions.
 fn finish_definitions(state: &mut State) -> bool {
     let mut worked = false;
-    for (key, definition) in definitions(state) {
-        if definition.metadata.get("deletionTimestamp").is_none() {
-            continue;
-        }
+    let mut stored = state.storage.list(DEFINITIONS, "");
+    stored.retain(|(_, stored)| meta::is_being_deleted(&stored.object));
+    for (key, definition) in parsed(stored) {
         let storage = storage_name(&definition.spec.group, &definition.spec.names.plural);
         for (key, _) in state.storage.list(&storage, "") {
             state.delete(&storage, &key);
@@ -279,8 +284,8 @@ fn put_as(
 }
 
 fn everything(state: &State) -> Vec<(ResourceName, Key, Arc<Stored>)> {
-    let mut resources: Vec<ResourceName> = state.kinds.iter().map(|served| served.storage.clone()).collect();
-    resources.dedup();
+    // Versions and groups may share what they store.
+    let resources: BTreeSet<ResourceName> = state.kinds.iter().map(|served| served.storage.clone()).collect();
     resources
         .into_iter()
         .flat_map(|resource| {

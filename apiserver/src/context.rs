@@ -12,6 +12,7 @@ use crate::meta;
 use crate::request::{Form, Query};
 use crate::storage::Key;
 
+#[derive(Clone)]
 pub(crate) struct Context {
     pub(crate) served: Arc<Served>,
     /// `""` for all, and for resources that have none.
@@ -43,16 +44,7 @@ impl Context {
 
     /// The same request, of the object itself.
     pub(crate) fn without_subresource(&self) -> Self {
-        Self {
-            served: self.served.clone(),
-            namespace: self.namespace.clone(),
-            name: self.name.clone(),
-            subresource: String::new(),
-            query: self.query.clone(),
-            form: self.form,
-            manager: self.manager.clone(),
-            now: self.now,
-        }
+        Self { subresource: String::new(), ..self.clone() }
     }
 
     pub(crate) fn key(&self, name: &str) -> Key {

@@ -12,14 +12,14 @@ pub(crate) fn object(served: &Served, object: &Value, form: Form, now: SystemTim
     match form {
         Form::Full | Form::Discovery => served.to_served(object),
         Form::Metadata => partial(object),
-        Form::Table => table(served, std::slice::from_ref(object), json!({}), now),
+        Form::Table => table(served, &[object], json!({}), now),
     }
 }
 
 /// A list in a form.
 pub(crate) fn list(
     served: &Served,
-    objects: &[Value],
+    objects: &[&Value],
     metadata: Value,
     form: Form,
     now: SystemTime,
@@ -36,7 +36,7 @@ pub(crate) fn list(
                 }
                 item
             };
-            let items: Vec<Value> = objects.iter().map(item).collect();
+            let items: Vec<Value> = objects.iter().copied().map(item).collect();
             let mut list = json!({
                 "apiVersion": served.api_version(), "kind": served.list_kind, "metadata": metadata, "items": items,
             });
@@ -46,7 +46,7 @@ pub(crate) fn list(
             list
         }
         Form::Metadata => {
-            let items: Vec<Value> = objects.iter().map(partial).collect();
+            let items: Vec<Value> = objects.iter().copied().map(partial).collect();
             json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
                 "items": items,
@@ -60,7 +60,7 @@ fn partial(object: &Value) -> Value {
     json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
 }
 
-fn table(served: &Served, objects: &[Value], metadata: Value, now: SystemTime) -> Value {
+fn table(served: &Served, objects: &[&Value], metadata: Value, now: SystemTime) -> Value {
     let rows: Vec<Value> = objects
         .iter()
         .map(|object| {

@@ -273,6 +273,7 @@ impl ApiServerBuilder {
             randomness: self.randomness.unwrap_or_else(Randomness::from_os),
             told: Arc::new(AtomicU64::new(1)),
             reached: Arc::default(),
+            definitions: Vec::new(),
             allocated: 0,
             watch_buffer: self.watch_buffer,
         };

@@ -9,6 +9,9 @@ pub(crate) fn index(kinds: &Kinds) -> Value {
     let mut paths = Map::new();
     for served in kinds.iter() {
         let path = root(&served.group, &served.version);
+        if paths.contains_key(&path) {
+            continue;
+        }
         let hash =
             document(kinds, &served.group, &served.version).map(|document| crate::discovery::hash(&document));
         let url = format!("/openapi/v3/{path}?hash={}", hash.unwrap_or_default());
@@ -71,14 +74,10 @@ fn operations(served: &Served, methods: &[&str]) -> Value {
                 json!({"name": name, "in": "query", "schema": {"type": value, "uniqueItems": true}})
             })
             .collect();
-        let action = if *method == "delete" || *method == "patch" || *method == "put" { method } else { &"" };
-        let mut operation = json!({
+        let operation = json!({
             "parameters": parameters, "responses": {"200": {"description": "OK"}},
             "x-kubernetes-group-version-kind": kind(served),
         });
-        if !action.is_empty() {
-            operation["x-kubernetes-action"] = (*action).into();
-        }
         operations.insert((*method).to_owned(), operation);
     }
     operations.into()

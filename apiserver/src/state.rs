@@ -22,6 +22,8 @@ pub(crate) struct State {
     pub(crate) told: Arc<AtomicU64>,
     /// Wakes those who wait for a revision.
     pub(crate) reached: Arc<Notify>,
+    /// The versions of the definitions that were served last.
+    pub(crate) definitions: Vec<String>,
     /// From where addresses and ports of services are given.
     pub(crate) allocated: u64,
     /// How many events a watcher's buffer holds.

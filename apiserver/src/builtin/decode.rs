@@ -6,6 +6,7 @@ use super::base64;
 use super::quantity::{self, Quantity};
 use super::times;
 use super::types::{Shape, Struct, lookup};
+use crate::patch::go_kind;
 use crate::schema::unknown_field;
 
 /// The first value of a type that its field does not have, in the words of the server's decoder.
@@ -15,11 +16,9 @@ pub(crate) fn check(kind: &str, object: &Value) -> Result<(), String> {
     match object {
         Value::Object(_) => place.fields(known, object),
         Value::Null => Ok(()),
-        other => Err(format!(
-            "json: cannot unmarshal {} into Go value of type v1.{}",
-            json_kind(other),
-            known.name
-        )),
+        other => {
+            Err(format!("json: cannot unmarshal {} into Go value of type v1.{}", go_kind(other), known.name))
+        }
     }
 }
 
@@ -78,7 +77,7 @@ impl Place {
             (Shape::Map(inner, _), Value::Object(fields)) => {
                 fields.values().try_for_each(|field| self.value(inner, field))
             }
-            (shape, value) => Err(self.mismatch(json_kind(value), shape)),
+            (shape, value) => Err(self.mismatch(go_kind(value), shape)),
         }
     }
 
@@ -93,17 +92,6 @@ impl Place {
 
 fn parse_quantity(text: &str) -> Result<(), String> {
     Quantity::parse(text).map(drop).ok_or_else(|| quantity::SYNTAX.into())
-}
-
-fn json_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// Drops the fields that a kind does not have, and says which.

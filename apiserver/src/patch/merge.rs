@@ -49,7 +49,7 @@ fn merge(target: &mut Value, patch: &Value) {
 }
 
 /// What Go calls a kind of JSON value.
-pub(super) fn go_kind(value: &Value) -> &'static str {
+pub(crate) fn go_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",

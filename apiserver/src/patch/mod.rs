@@ -17,6 +17,7 @@ use serde_json::Value;
 
 pub use error::{PatchError, invalid_result};
 pub use json::json_patch;
+pub(crate) use merge::go_kind;
 pub use merge::merge_patch;
 pub use strategic::strategic_patch;
 

@@ -1,13 +1,14 @@
 use lariat_api::Status;
 use serde_json::{Value, json};
 
-use super::{Sent, answer, check, decode, rfc3339};
+use super::{Sent, answer, check, decode};
 use crate::apply;
 use crate::builtin::{self, Strategy};
 use crate::context::Context;
 use crate::failure::{self, What};
 use crate::meta;
 use crate::reply::Reply;
+use crate::schema::shared::format_rfc3339;
 use crate::state::State;
 
 /// Creates an object.
@@ -23,7 +24,7 @@ pub(super) fn create_decoded(
     context: &Context,
     mut object: Value,
 ) -> Result<Value, Status> {
-    let now = rfc3339(context.now);
+    let now = format_rfc3339(context.now);
     if meta::name(&object).is_empty() {
         let prefix = object["metadata"]["generateName"].as_str().unwrap_or_default();
         if !prefix.is_empty() {

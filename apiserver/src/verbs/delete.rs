@@ -4,7 +4,7 @@ use std::time::SystemTime;
 use lariat_api::{Status, StatusDetails};
 use serde_json::{Value, json};
 
-use super::{answer, no_such, read, rfc3339};
+use super::{answer, no_such, read};
 use crate::builtin::{Deletion, Strategy};
 use crate::context::Context;
 use crate::failure::{self, What};
@@ -12,6 +12,7 @@ use crate::kinds::{DEFINITIONS, with_definition};
 use crate::options::ListOptions;
 use crate::reply::Reply;
 use crate::schema::CLEANUP_FINALIZER;
+use crate::schema::shared::format_rfc3339;
 use crate::state::State;
 use crate::storage::Stored;
 use crate::{form, meta};
@@ -59,14 +60,15 @@ pub(crate) fn delete_collection(
     options: &Value,
 ) -> Result<Reply, Status> {
     let selection = read::selection(context, &list.labels, &list.fields)?;
-    let mut objects = Vec::new();
+    let mut deleted = Vec::new();
     let metadata = json!({"resourceVersion": state.storage.revision().to_string()});
     for (_, live) in state.storage.list(&context.served.storage, &context.namespace) {
         if selection.matches(&live.object) {
             delete_live(state, context, options, &live);
-            objects.push(live.object.clone());
+            deleted.push(live);
         }
     }
+    let objects: Vec<&Value> = deleted.iter().map(|live| &live.object).collect();
     Ok(Reply::json(200, form::list(&context.served, &objects, metadata, context.form, context.now)))
 }
 
@@ -112,7 +114,7 @@ pub(super) fn delete_live(
         return Deleted::Gone;
     }
     if !was_marked {
-        meta::set(&mut object, "deletionTimestamp", rfc3339(context.now));
+        meta::set(&mut object, "deletionTimestamp", format_rfc3339(context.now));
     }
     if !was_marked && is_definition {
         terminating(&mut object, context.now);

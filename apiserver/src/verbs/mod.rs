@@ -14,8 +14,6 @@ pub(crate) use read::{Listed, get, list, watch};
 pub(crate) use scale::{get_scale, patch_scale, put_scale};
 pub(crate) use update::{patch, update};
 
-use std::time::SystemTime;
-
 use lariat_api::Status;
 use serde_json::Value;
 
@@ -58,11 +56,6 @@ fn check(context: &Context, object: &Value, errors: &[FieldError]) -> Result<(),
 fn answer(context: &Context, code: u16, object: &Value, warnings: Vec<String>) -> Reply {
     let body = form::object(&context.served, object, context.form, context.now);
     Reply::json(code, body).with_warnings(warnings)
-}
-
-/// Whole seconds in UTC, as Kubernetes writes times.
-pub(crate) fn rfc3339(time: SystemTime) -> String {
-    crate::schema::shared::format_rfc3339(time)
 }
 
 fn no_such(context: &Context) -> Status {

@@ -14,8 +14,7 @@ use crate::state::State;
 pub(crate) fn bind_pod(state: &mut State, context: &Context, body: &Value) -> Result<Reply, Status> {
     let Some(pods) = state.kinds.find("", "v1", "pods").cloned() else { return Ok(Reply::no_such_page()) };
     let name = meta::name(body).to_owned();
-    let context =
-        Context { served: pods, name, subresource: "binding".into(), ..context.without_subresource() };
+    let context = Context { served: pods, name, subresource: "binding".into(), ..context.clone() };
     act_on_pod(state, &context, body)
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn list(state: &State, context: &Context, options: &ListOptions) -> R
             metadata["remainingItemCount"] = left.into();
         }
     }
-    let objects: Vec<Value> = page.iter().map(|(_, stored)| stored.object.clone()).collect();
+    let objects: Vec<&Value> = page.iter().map(|(_, stored)| &stored.object).collect();
     let body = form::list(&context.served, &objects, metadata, context.form, context.now);
     Ok(Listed::Done(Reply::json(200, body)))
 }

@@ -4,13 +4,14 @@ use lariat_api::Status;
 use serde_json::Value;
 
 use super::create::{allocate, create_decoded, request};
-use super::{Sent, answer, check, decode, no_such, rfc3339};
+use super::{Sent, answer, check, decode, no_such};
 use crate::apply;
 use crate::context::Context;
 use crate::failure;
 use crate::meta;
 use crate::patch::{self, PatchKind};
 use crate::reply::Reply;
+use crate::schema::shared::format_rfc3339;
 use crate::state::State;
 use crate::storage::Stored;
 
@@ -27,7 +28,7 @@ pub(crate) fn update(state: &mut State, context: &Context, sent: Sent) -> Result
     let object = context.served.field_manager(&context.subresource).track_update(
         Some(&live.object),
         object,
-        &request(context, &context.served.api_version(), &rfc3339(context.now)),
+        &request(context, &context.served.api_version(), &format_rfc3339(context.now)),
     );
     let object = replace(state, context, &live, object, false)?;
     Ok(answer(context, 200, &object, warnings))
@@ -57,7 +58,7 @@ pub(crate) fn patch(
     let object = context.served.field_manager(&context.subresource).track_update(
         Some(&live.object),
         object,
-        &request(context, &context.served.api_version(), &rfc3339(context.now)),
+        &request(context, &context.served.api_version(), &format_rfc3339(context.now)),
     );
     let object = replace(state, context, &live, object, true)?;
     Ok(answer(context, 200, &object, warnings))
@@ -70,7 +71,7 @@ fn apply(state: &mut State, context: &Context, config: &Value) -> Result<Reply, 
     if live.is_none() && !context.subresource.is_empty() {
         return Err(no_such(context));
     }
-    let now = rfc3339(context.now);
+    let now = format_rfc3339(context.now);
     let before = live.as_ref().map(|live| context.served.to_served(&live.object));
     let applied = context
         .served

@@ -89,7 +89,14 @@ fn validate(container: &Value, volumes: &BTreeSet<&str>, path: &FieldPath, error
     validate_resources(container, &path.child("resources"), errors);
 }
 
-fn enumerated(value: &Value, field: &str, accepted: &[&str], path: &FieldPath, errors: &mut Vec<FieldError>) {
+/// A field that is required and has one of a few values.
+pub(super) fn enumerated(
+    value: &Value,
+    field: &str,
+    accepted: &[&str],
+    path: &FieldPath,
+    errors: &mut Vec<FieldError>,
+) {
     match text(value, field) {
         "" => errors.push(FieldError::required(&path.child(field), "")),
         found if !accepted.contains(&found) => {

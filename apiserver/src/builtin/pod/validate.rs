@@ -8,6 +8,7 @@ use super::super::meta::validate_labels;
 use super::super::names;
 use super::super::priority_class::POLICIES;
 use super::super::value::{at, int, items, text};
+use super::container::enumerated;
 use super::{container, volume};
 use crate::schema::FieldError;
 use crate::schema::shared::FieldPath;
@@ -69,16 +70,6 @@ pub(crate) fn validate(pod: &Value) -> Vec<FieldError> {
         errors.push(FieldError::not_supported(&path.child("preemptionPolicy"), policy, &POLICIES));
     }
     errors
-}
-
-fn enumerated(value: &Value, field: &str, accepted: &[&str], path: &FieldPath, errors: &mut Vec<FieldError>) {
-    match text(value, field) {
-        "" => errors.push(FieldError::required(&path.child(field), "")),
-        found if !accepted.contains(&found) => {
-            errors.push(FieldError::not_supported(&path.child(field), found, accepted));
-        }
-        _ => {}
-    }
 }
 
 fn validate_gates(spec: &Value, path: &FieldPath, errors: &mut Vec<FieldError>) {
