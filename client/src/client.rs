@@ -1,5 +1,6 @@
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
@@ -15,7 +16,8 @@ use serde::de::DeserializeOwned;
 use crate::config::Config;
 use crate::connect::{Connector, ConnectorService, TcpConnector};
 use crate::error::{Error, TransportError};
-use crate::limits::MAX_ERROR_BODY;
+use crate::limits::{MAX_ERROR_BODY, RETRIES};
+use crate::retry;
 
 /// A client of one API server. A clone shares its connections.
 ///
@@ -43,6 +45,10 @@ struct Inner {
     http: HttpClient<HttpsConnector<ConnectorService>, Full<Bytes>>,
     config: Config,
     user_agent: HeaderValue,
+    /// How often a request is sent again.
+    retries: u32,
+    /// How often that has happened.
+    retried: AtomicU64,
 }
 
 /// Makes a [`Client`].
@@ -50,6 +56,7 @@ pub struct ClientBuilder {
     config: Config,
     connector: Arc<dyn Connector>,
     user_agent: HeaderValue,
+    retries: u32,
 }
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -80,6 +87,7 @@ impl Client {
             config,
             connector: Arc::new(TcpConnector::new()),
             user_agent: HeaderValue::from_static(concat!("lariat/", env!("CARGO_PKG_VERSION"))),
+            retries: RETRIES,
         }
     }
 
@@ -88,9 +96,15 @@ impl Client {
         &self.0.config
     }
 
+    /// How many requests were sent again so far: because the server asked for it with `Retry-After` (429 and 5xx), or because
+    /// the connection of a read broke before the answer came.
+    pub fn retried(&self) -> u64 {
+        self.0.retried.load(Ordering::Relaxed)
+    }
+
     /// Sends a request and looks at the status of the answer.
     pub(crate) async fn send(&self, method: Method, target: String, body: Bytes) -> Result<Answer, Error> {
-        let response = match self.exchange(&method, &target, body).await {
+        let response = match self.persist(&method, &target, body).await {
             Ok(response) => response,
             Err(cause) => return Err(Error::Transport { method, target, cause }),
         };
@@ -105,13 +119,42 @@ impl Client {
         Err(Error::Status { method, target, status: Box::new(status) })
     }
 
+    /// Sends a request until it is answered in earnest, or has been sent again often enough.
+    async fn persist(
+        &self,
+        method: &Method,
+        target: &str,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, TransportError> {
+        for attempt in 1..=self.0.retries {
+            let outcome = self.exchange(method, target, body.clone()).await;
+            let Some(delay) = retry::delay(method, &outcome) else { return outcome };
+            self.0.retried.fetch_add(1, Ordering::Relaxed);
+            match outcome {
+                // A connection that was idle may be gone at any time; nobody needs to hear of one.
+                Err(error) if attempt > 1 => {
+                    tracing::warn!(%method, target, attempt, ?delay, %error, "request is sent again");
+                }
+                Err(error) => {
+                    tracing::debug!(%method, target, attempt, ?delay, %error, "request is sent again");
+                }
+                Ok(response) => {
+                    let status = response.status().as_u16();
+                    tracing::info!(%method, target, attempt, ?delay, status, "server asks to come back later");
+                }
+            }
+            tokio::time::sleep(delay).await;
+        }
+        self.exchange(method, target, body).await
+    }
+
     async fn exchange(
         &self,
         method: &Method,
         target: &str,
         body: Bytes,
     ) -> Result<Response<Incoming>, TransportError> {
-        let Inner { http, config, user_agent } = &*self.0;
+        let Inner { http, config, user_agent, .. } = &*self.0;
         let server = config.server();
         let base = server.path().trim_end_matches('/');
         let uri = Uri::builder()
@@ -160,13 +203,22 @@ impl ClientBuilder {
         Ok(self)
     }
 
+    /// Sends a request again at most so many times; 10 if nothing is given, as client-go does, and 0 for never.
+    ///
+    /// What is sent again: what the server answered with 429 or 5xx and `Retry-After`, after that many seconds, and reads
+    /// whose connection broke before the answer came, after a second.
+    pub fn retries(mut self, retries: u32) -> Self {
+        self.retries = retries;
+        self
+    }
+
     /// The client. Reads the certificates that the configuration names, and blocks while it does.
     ///
     /// # Errors
     ///
     /// If the configuration asks for what is not supported, or TLS cannot be set up.
     pub fn build(self) -> Result<Client, Error> {
-        let Self { config, connector, user_agent } = self;
+        let Self { config, connector, user_agent, retries } = self;
         config.check_supported()?;
         let tls =
             if config.is_tls() { config.tls_client_config()? } else { no_trust().map_err(Error::Tls)? };
@@ -178,7 +230,7 @@ impl ClientBuilder {
             .pool_timer(TokioTimer::new())
             .timer(TokioTimer::new())
             .build(https.enable_http1().wrap_connector(ConnectorService(connector)));
-        Ok(Client(Arc::new(Inner { http, config, user_agent })))
+        Ok(Client(Arc::new(Inner { http, config, user_agent, retries, retried: AtomicU64::new(0) })))
     }
 }
 

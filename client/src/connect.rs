@@ -14,21 +14,21 @@ use crate::limits::{CONNECT_TIMEOUT, TCP_KEEP_ALIVE};
 
 /// Where a client's connections come from: TCP ([`TcpConnector`]), or a pipe in memory for tests and simulation.
 ///
-/// TLS, where the server's address asks for it, is put on top.
+/// TLS, where the server's address asks for it, is put on top. A closure that returns a future of a stream is a connector.
 ///
 /// # Example
 ///
 /// ```
-/// use lariat_client::{Connecting, Connection, Connector};
+/// use lariat_client::{Client, Config};
 ///
-/// struct Pipe;
-///
-/// impl Connector for Pipe {
-///     fn connect(&self, _server: &http::Uri) -> Connecting {
-///         let (ours, _theirs) = tokio::io::duplex(4096);
-///         Box::pin(async { Ok(Connection::new(ours)) })
-///     }
-/// }
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let pipe = |_server: &http::Uri| async {
+///     let (ours, _theirs) = tokio::io::duplex(4096);
+///     Ok(ours)
+/// };
+/// let client = Client::builder(Config::new("http://in-process".parse()?)?).connector(pipe).build()?;
+/// # Ok(())
+/// # }
 /// ```
 pub trait Connector: Send + Sync + 'static {
     /// Opens a connection to the host and port of `server`.
@@ -52,6 +52,18 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 /// A connector as the HTTP client wants it.
 #[derive(Clone)]
 pub(crate) struct ConnectorService(pub(crate) Arc<dyn Connector>);
+
+impl<F, C, S> Connector for F
+where
+    F: Fn(&Uri) -> C + Send + Sync + 'static,
+    C: Future<Output = io::Result<S>> + Send + 'static,
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    fn connect(&self, server: &Uri) -> Connecting {
+        let stream = self(server);
+        Box::pin(async { stream.await.map(Connection::new) })
+    }
+}
 
 // === impl Connection ===
 

@@ -19,6 +19,7 @@ pub mod decode;
 mod error;
 mod limits;
 mod params;
+mod retry;
 mod stream;
 
 pub use api::Api;

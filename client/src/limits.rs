@@ -17,3 +17,9 @@ pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The interval of TCP keep-alive probes, as in client-go.
 pub(crate) const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// How often a request is sent again, as in client-go.
+pub(crate) const RETRIES: u32 = 10;
+
+/// How long a read waits after its connection broke before it is sent again, as in client-go.
+pub(crate) const RECONNECT_DELAY: Duration = Duration::from_secs(1);

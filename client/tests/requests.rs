@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use lariat_api::{DynamicObject, Kind, Object, ObjectKey, WatchEvent};
 use lariat_client::decode::{ListError, WatchError};
-use lariat_client::{Api, Client, Config, DeleteParams, Error, Item, ListParams, Propagation, WatchParams};
+use lariat_client::{
+    Api, Client, Config, Connector, DeleteParams, Error, Item, ListParams, Propagation, WatchParams,
+};
 use lariat_fixtures::{ScriptedServer, Step};
 use serde_json::json;
+use tokio::time::Instant;
 
 const WIDGETS: Kind = Kind::namespaced("example.dev", "v1", "Widget", "widgets");
 
@@ -110,10 +113,10 @@ async fn a_list_that_breaks_off_is_a_typed_error() {
     assert!(matches!(nonsense.next().await, Err(Error::List { cause: ListError::Syntax(_), .. })));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_answer_that_is_no_object_is_a_typed_error() {
-    let (_, api) =
-        api([Step::json(200, "not JSON"), Step::json(200, r#"{"metadata":"#), Step::drop_connection()]);
+    let no_objects = [Step::json(200, "not JSON"), Step::json(200, r#"{"metadata":"#)];
+    let (_, api) = api(no_objects.into_iter().chain(std::iter::repeat_with(Step::drop_connection).take(11)));
     let key = ObjectKey::new("n", "a");
     assert!(matches!(api.get(&key).await, Err(Error::Decode { .. })));
     assert!(matches!(api.get(&key).await, Err(Error::Decode { .. })));
@@ -138,6 +141,61 @@ async fn a_watch_hands_over_events_as_they_come() {
     assert!(
         server.seen()[0].target.ends_with("/widgets?watch=true&resourceVersion=5&allowWatchBookmarks=true")
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_is_sent_again_when_the_server_asks_for_it() {
+    let busy = |seconds| Step::json(429, r#"{"kind":"Status","code":429}"#).retry_after(seconds);
+    let (server, api) = api([busy(3), Step::json(503, "").retry_after(2), echo(201), Step::json(429, "")]);
+    let began = Instant::now();
+    api.create(&widget("a")).await.unwrap();
+    assert_eq!(began.elapsed().as_secs(), 5);
+    let seen = server.seen();
+    assert_eq!(seen.len(), 3);
+    assert!(seen.iter().all(|seen| seen.body == serde_json::to_value(widget("a")).unwrap()));
+    // Without Retry-After it is for the caller to decide.
+    let error = api.create(&widget("a")).await.unwrap_err();
+    assert!(error.status().unwrap().is_too_many_requests());
+    assert_eq!(server.seen().len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_is_sent_again_ten_times_at_most() {
+    let busy = || Step::json(429, r#"{"kind":"Status","code":429}"#).retry_after(1);
+    let server = ScriptedServer::new(std::iter::repeat_with(busy).take(30));
+    let get = |client: Client| async move {
+        let api = Api::<DynamicObject>::of_kind(client, WIDGETS, "n");
+        let error = api.get(&ObjectKey::new("n", "a")).await.unwrap_err();
+        assert!(error.status().unwrap().is_too_many_requests());
+    };
+    let client = server.client().unwrap();
+    get(client.clone()).await;
+    assert_eq!((server.seen().len(), client.retried()), (11, 10));
+    let config = Config::new("http://script".parse().unwrap()).unwrap();
+    get(Client::builder(config).connector(server.clone()).retries(0).build().unwrap()).await;
+    assert_eq!(server.seen().len(), 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_whose_connection_breaks_is_sent_again_and_a_write_is_not() {
+    let (server, api) = api([Step::drop_connection(), echo(200), Step::drop_connection()]);
+    let began = Instant::now();
+    assert_eq!(api.get(&ObjectKey::new("n", "a")).await.unwrap(), widget("a"));
+    assert_eq!((server.seen().len(), began.elapsed().as_secs()), (2, 1));
+    // It may have been carried out.
+    assert!(matches!(api.update(&widget("a")).await, Err(Error::Transport { .. })));
+    assert_eq!(server.steps_left(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_closure_is_a_connector() {
+    let server = ScriptedServer::new([echo(200)]);
+    let pipes = server.clone();
+    let config = Config::new("http://script".parse().unwrap()).unwrap();
+    let connector = move |server: &http::Uri| Connector::connect(&pipes, server);
+    let client = Client::builder(config).connector(connector).build().unwrap();
+    let api = Api::<DynamicObject>::of_kind(client, WIDGETS, "n");
+    assert_eq!(api.get(&ObjectKey::new("n", "a")).await.unwrap(), widget("a"));
 }
 
 #[tokio::test]
