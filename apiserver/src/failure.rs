@@ -117,6 +117,12 @@ pub(crate) fn too_large_version(asked: u64, current: u64) -> Status {
     failure(504, "Timeout", message, Some(Box::new(details)))
 }
 
+/// The cache of a resource is not there yet.
+pub(crate) fn initializing() -> Status {
+    let details = StatusDetails { retry_after_seconds: 1, ..StatusDetails::default() };
+    failure(429, "TooManyRequests", "storage is (re)initializing".into(), Some(Box::new(details)))
+}
+
 /// The request is understood and refused, whoever asks.
 pub(crate) fn forbidden(what: What<'_>, why: &str) -> Status {
     failure(403, "Forbidden", format!("{} is forbidden: {why}", what.quoted()), what.details(Vec::new()))

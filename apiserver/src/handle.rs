@@ -29,22 +29,15 @@ use crate::{background, meta};
 /// ```
 /// use lariat_api::{DynamicObject, Kind, ObjectKey};
 /// use lariat_apiserver::ApiServer;
-/// use lariat_client::{Api, Client, Config, Connecting, Connection, Connector};
-///
-/// struct InProcess(ApiServer);
-///
-/// impl Connector for InProcess {
-///     fn connect(&self, _server: &http::Uri) -> Connecting {
-///         let pipe = self.0.connect();
-///         Box::pin(async { Ok(Connection::new(pipe)) })
-///     }
-/// }
+/// use lariat_client::{Api, Client, Config};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let server = ApiServer::builder().build();
 /// let config = Config::new("http://in-process".parse()?)?;
-/// let client = Client::builder(config).connector(InProcess(server.clone())).build()?;
+/// let pipes = server.clone();
+/// let connector = move |_: &http::Uri| std::future::ready(Ok(pipes.connect()));
+/// let client = Client::builder(config).connector(connector).build()?;
 ///
 /// let namespaces = Api::<DynamicObject>::of_kind(client, Kind::cluster("", "v1", "Namespace", "namespaces"), "");
 /// assert!(namespaces.get(&ObjectKey::new("", "default")).await.is_ok());
@@ -130,6 +123,9 @@ impl ApiServer {
 
     /// Creates a definition of a custom resource, which is served at once.
     ///
+    /// One that a client creates is served a moment later, and the first list or watch of it is answered with 429 and
+    /// `Retry-After`, as by a real server, whose caches are made when they are needed first.
+    ///
     /// # Errors
     ///
     /// What a client would be answered.
@@ -149,8 +145,10 @@ impl ApiServer {
             manager: "lariat".to_owned(),
             now: state.now(),
         };
+        let resource = meta::name(&definition).into();
         verbs::create(&mut state, &context, Sent { object: definition, duplicates: Vec::new() })?;
         while background::accept_definitions(&mut state) {}
+        state.kinds.warm_up(&resource);
         drop(state);
         self.shared.written.notify_one();
         Ok(())

@@ -1,6 +1,7 @@
 //! The resources that are served, and how the objects of each behave.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -42,7 +43,11 @@ pub(crate) struct Custom {
 }
 
 /// All resources that are served.
-pub(crate) struct Kinds(Vec<Arc<Served>>);
+pub(crate) struct Kinds {
+    served: Vec<Arc<Served>>,
+    /// Custom resources whose caches nobody has set up by asking for them.
+    cold: BTreeSet<ResourceName>,
+}
 
 /// Under which name definitions are stored.
 pub(crate) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
@@ -344,23 +349,38 @@ impl Served {
 impl Kinds {
     /// What is served before anybody defines anything.
     pub(crate) fn built_in() -> Self {
-        Self(builtin::registry().map(Served::built_in).map(Arc::new).collect())
+        let served = builtin::registry().map(Served::built_in).map(Arc::new).collect();
+        Self { served, cold: BTreeSet::new() }
     }
 
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Served>> {
-        self.0
+        self.served
             .iter()
             .find(|served| (&*served.group, &*served.version, &*served.plural) == (group, version, plural))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Served>> {
-        self.0.iter()
+        self.served.iter()
     }
 
-    /// Serves these versions of a resource, and no others.
-    pub(crate) fn replace(&mut self, storage: &str, versions: Vec<Served>) {
-        self.0.retain(|served| &*served.storage != storage);
-        self.0.extend(versions.into_iter().map(Arc::new));
+    /// Serves these versions of a custom resource, and no others.
+    pub(crate) fn replace(&mut self, storage: &ResourceName, versions: Vec<Served>) {
+        let before = self.served.len();
+        self.served.retain(|served| served.storage != *storage);
+        if versions.is_empty() {
+            self.cold.remove(storage);
+        } else if self.served.len() == before {
+            self.cold.insert(storage.clone());
+        }
+        self.served.extend(versions.into_iter().map(Arc::new));
+    }
+
+    /// Sets up the cache of a resource; whether it was not yet.
+    ///
+    /// A real server does so when a custom resource is asked for for the first time. That first request is too early for
+    /// the cache if it is a list or a watch.
+    pub(crate) fn warm_up(&mut self, storage: &ResourceName) -> bool {
+        !self.cold.is_empty() && self.cold.remove(storage)
     }
 }
 

@@ -122,6 +122,7 @@ impl Shared {
         let Some(served) = served.filter(|served| served.namespaced || path.namespace.is_empty()) else {
             return Ok(Reply::no_such_page());
         };
+        let was_cold = self.state().kinds.warm_up(&served.storage);
         let user_agent =
             asked.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let context = Context {
@@ -144,6 +145,9 @@ impl Shared {
         let verb = verb(&asked.method, is_collection, context.query.flag("watch"));
         if context.subresource.is_empty() && !verb.is_some_and(|verb| context.served.has_verb(verb)) {
             return Err(failure::method_not_allowed());
+        }
+        if was_cold && matches!(verb, Some("list" | "watch")) {
+            return Err(failure::initializing());
         }
         match (&asked.method, is_collection) {
             (&Method::GET, true) if context.query.flag("watch") => self.watch(&context).await,

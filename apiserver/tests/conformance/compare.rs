@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lariat_fixtures::{End, Exchange};
 use serde_json::Value;
 
-use crate::replay::Answer;
+use crate::target::Answer;
 
 /// What is different in an exchange.
 pub(crate) struct Difference {
@@ -16,18 +16,26 @@ pub(crate) struct Difference {
     pub(crate) what: Vec<String>,
 }
 
-/// What the two servers made up for the same thing, by what the real one did.
-#[derive(Default)]
-pub(crate) struct Names(BTreeMap<String, String>);
+/// What the two servers made up for the same thing, by what the recorded one did.
+pub(crate) struct Names {
+    known: BTreeMap<String, String>,
+    /// Whether the server is a real one: others write too, so versions that were equal once may be different now, and it has
+    /// a pace of its own.
+    is_busy: bool,
+}
 
 /// Headers that say something.
 const HEADERS: [&str; 4] = ["cache-control", "content-type", "retry-after", "warning"];
 
 impl Names {
+    pub(crate) fn new(is_busy: bool) -> Self {
+        Self { known: BTreeMap::new(), is_busy }
+    }
+
     /// A target or body of the recording, for this server.
     pub(crate) fn translate(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        for (theirs, ours) in self.0.iter().filter(|(theirs, ours)| theirs != ours) {
+        for (theirs, ours) in self.known.iter().filter(|(theirs, ours)| theirs != ours) {
             for (before, after) in [("\"", "\""), ("\\\"", "\\\""), ("=", "&"), ("/", "?"), ("/", "/")] {
                 text = text.replace(&format!("{before}{theirs}{after}"), &format!("{before}{ours}{after}"));
             }
@@ -43,7 +51,15 @@ impl Names {
 
     /// Whether the two are of the same thing; learns it from the first time that they are seen.
     fn are_one(&mut self, theirs: &str, ours: &str) -> bool {
-        self.0.entry(theirs.to_owned()).or_insert_with(|| ours.to_owned()) == ours
+        self.known.entry(theirs.to_owned()).or_insert_with(|| ours.to_owned()) == ours
+    }
+
+    /// The same for versions.
+    fn are_one_version(&mut self, theirs: &str, ours: &str) -> bool {
+        if self.is_busy {
+            self.known.insert(theirs.to_owned(), ours.to_owned());
+        }
+        self.are_one(theirs, ours)
     }
 }
 
@@ -68,6 +84,11 @@ pub(crate) fn compare(
     if exchange.end != End::Eof {
         // The recorder did not read to the end.
         ours.truncate(theirs.len());
+    }
+    if names.is_busy {
+        // A real server's bookmarks come when its timer says, between any two events.
+        theirs.retain(|event| !is_bookmark(event));
+        ours.retain(|event| !is_bookmark(event));
     }
     let bookmarks = [&theirs, &ours].map(|events| events.iter().filter(|event| is_bookmark(event)).count());
     if bookmarks[0] != bookmarks[1] {
@@ -137,6 +158,14 @@ impl Comparison<'_> {
                     }
                 }
             }
+            (Value::Array(theirs), Value::Array(ours))
+                if self.is_unordered(key) && theirs.len() == ours.len() =>
+            {
+                let (theirs, ours) = (sorted(theirs), sorted(ours));
+                for (index, (theirs, ours)) in theirs.iter().zip(&ours).enumerate() {
+                    self.values(&format!("{path}[{index}]"), "", is_failure, theirs, ours);
+                }
+            }
             (Value::Array(theirs), Value::Array(ours)) if theirs.len() == ours.len() => {
                 for (index, (theirs, ours)) in theirs.iter().zip(ours).enumerate() {
                     self.values(&format!("{path}[{index}]"), key, is_failure, theirs, ours);
@@ -178,16 +207,38 @@ impl Comparison<'_> {
         }
     }
 
+    /// Whether the real server leaves the order of a list to chance: that of mistakes, and that of managers of one second.
+    fn is_unordered(&self, key: &str) -> bool {
+        key == "causes" || key == "managedFields" && self.names.is_busy
+    }
+
     fn are_alike(&mut self, key: &str, theirs: &str, ours: &str) -> bool {
         match key {
-            "uid" | "resourceVersion" | "continue" => self.names.are_one(theirs, ours),
+            "uid" => self.names.are_one(theirs, ours),
+            "resourceVersion" | "continue" => self.names.are_one_version(theirs, ours),
             "name" if theirs.starts_with("gen-") => {
                 ours.starts_with("gen-") && self.names.are_one(theirs, ours)
             }
+            // Of a table: a request may be answered in the next second.
+            "cells" if self.names.is_busy && is_age(theirs) => is_age(ours),
             "gitVersion" | "gitCommit" | "goVersion" | "compiler" | "platform" => true,
             _ => is_time(theirs) && is_time(ours),
         }
     }
+}
+
+/// The same list in an order of its own.
+fn sorted(list: &[Value]) -> Vec<Value> {
+    let by = |item: &Value| {
+        ["field", "reason", "manager", "operation", "subresource"].map(|key| item[key].to_string())
+    };
+    let mut list = list.to_vec();
+    list.sort_by_key(by);
+    list
+}
+
+fn is_age(text: &str) -> bool {
+    text.strip_suffix('s').is_some_and(|seconds| seconds.parse::<u8>().is_ok())
 }
 
 fn is_time(text: &str) -> bool {

@@ -1,27 +1,20 @@
 //! Sends the requests of a recording, each at its time.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::{Method, Request};
-use http_body_util::{BodyExt, Full};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
+use http_body_util::Full;
 use lariat_api::{Clock, Randomness};
 use lariat_apiserver::ApiServer;
-use lariat_fixtures::{Exchange, Recording};
+use lariat_fixtures::{End, Exchange, Recording};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::compare::{Difference, Names, compare};
-
-/// What came back.
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) headers: BTreeMap<String, String>,
-    pub(crate) body: Bytes,
-}
+use crate::target::Target;
 
 /// The time of day, which passes as tokio's does.
 #[derive(Debug)]
@@ -42,21 +35,32 @@ impl Clock for VirtualClock {
 /// By then a definition is served.
 const SETTLED: Duration = Duration::from_secs(5);
 
-const TOKEN: &str = "the-token";
+pub(crate) const TOKEN: &str = "the-token";
 
-/// Sends all requests of a recording that began at this time of day, in milliseconds since 1970.
-pub(crate) async fn replay(recording: &Recording, began: u64) -> Vec<Difference> {
+/// For how long a watch has time to begin before the next request is sent, if its answer does not come sooner.
+const BEGINS: Duration = Duration::from_millis(50);
+
+/// How much later than the recorder the real server's client stops to read, where the recorder stopped before the end.
+const LONGER: Duration = Duration::from_secs(5);
+
+/// A server of this project to send the requests of a recording to, which began at this time of day, in milliseconds since 1970.
+pub(crate) fn embedded(began: u64) -> Target {
     let began = SystemTime::UNIX_EPOCH + Duration::from_millis(began);
-    let start = Instant::now() + SETTLED;
     let server = ApiServer::builder()
-        .clock(VirtualClock { began, since: start })
+        .clock(VirtualClock { began, since: Instant::now() + SETTLED })
         .randomness(Randomness::seeded(4))
         .token(TOKEN)
         .build();
-    prepare(&server, recording, start).await;
+    Target::Embedded(server)
+}
+
+/// Sends all requests of a recording.
+pub(crate) async fn replay(recording: &Recording, mut target: Target) -> Vec<Difference> {
+    let mut start = Instant::now() + SETTLED;
+    prepare(&target, recording, start).await;
     let writes = others_writes(recording);
     let mut writes = writes.iter().peekable();
-    let mut names = Names::default();
+    let mut names = Names::new(target.is_real());
     let mut watches = Vec::new();
     let mut found = Vec::new();
     for (index, exchange) in recording.exchanges.iter().enumerate() {
@@ -64,24 +68,42 @@ pub(crate) async fn replay(recording: &Recording, began: u64) -> Vec<Difference>
             writes.next_if(|(at, _)| *at < exchange.at || index == 0 && at.is_zero())
         {
             sleep_until(start + *at).await;
-            server.put("configmaps", object.clone());
+            target.put("configmaps", object).await;
         }
         sleep_until(start + exchange.at).await;
-        match &exchange.status {
-            // There is no port that could refuse.
-            None => continue,
-            // The recorded server lost its past when it was started again.
-            Some(_) if exchange.name == "continue token expired" => server.compact(),
-            Some(_) => {}
-        }
         let request = request(exchange, &mut names);
-        let sending = tokio::spawn(send(server.clone(), request));
+        if exchange.status.is_none() {
+            // In process there is no port that could refuse.
+            let door = target.door();
+            if let Target::Real(plane) = &mut target {
+                plane.terminate().await;
+                let refused = door.send(request, None).await.err().map(|error| error.kind());
+                assert_eq!(refused, Some(std::io::ErrorKind::ConnectionRefused), "{}", exchange.name);
+                plane.restart().await;
+                start = start.max(Instant::now() - exchange.at);
+            }
+            continue;
+        }
+        if exchange.name == "continue token expired" {
+            // The recorded server lost its past when it was started again.
+            target.compact().await;
+        }
+        let is_cut = target.is_real() && exchange.end == End::ClientClosed;
+        let until = exchange.chunks.last().filter(|_| is_cut).map(|last| start + last.at + LONGER);
+        let door = target.door();
+        let sending = async move { door.send(request, until).await };
         if exchange.request.target.contains("watch=true") {
+            let (begun, has_begun) = oneshot::channel();
+            let sending = tokio::spawn(async move {
+                let arriving = sending.await.unwrap();
+                let _ = begun.send(());
+                arriving.read().await
+            });
             // The next request may be of the same moment, but comes after this one.
-            sleep(Duration::from_micros(1)).await;
+            let _ = timeout(BEGINS, has_begun).await;
             watches.push((index, exchange, sending));
         } else {
-            let answer = sending.await.unwrap();
+            let answer = sending.await.unwrap().read().await;
             found.extend(compare(index + 1, exchange, &answer, &mut names));
         }
     }
@@ -109,6 +131,12 @@ fn others_writes(recording: &Recording) -> Vec<(Duration, Value)> {
         .filter(|event| event["type"] == "ADDED")
         .map(|event| (Duration::ZERO, event["object"].clone()))
         .collect();
+    // What a watch shows later was different before.
+    let changed: BTreeSet<_> =
+        events(&watch.body()).iter().map(|event| version_of(&event["object"])).collect();
+    for (_, object) in writes.iter_mut().filter(|(_, object)| changed.contains(&version_of(object))) {
+        object["data"]["v"] = "earlier".into();
+    }
     // In the order of their versions, which for those that were changed since is not known.
     writes.sort_by_key(|(_, object)| object["metadata"]["resourceVersion"].as_str().map(str::to_owned));
     let mut unread = Vec::new();
@@ -124,8 +152,12 @@ fn others_writes(recording: &Recording) -> Vec<(Duration, Value)> {
     writes
 }
 
+fn version_of(object: &Value) -> String {
+    object["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned()
+}
+
 /// What the recorded cluster had before the recording began.
-async fn prepare(server: &ApiServer, recording: &Recording, start: Instant) {
+async fn prepare(target: &Target, recording: &Recording, start: Instant) {
     let definition = recording.exchanges.iter().find(|exchange| exchange.name == "crd get");
     let Some(definition) = definition else { return };
     let definition: Value = serde_json::from_slice(&definition.body()).unwrap();
@@ -143,9 +175,10 @@ async fn prepare(server: &ApiServer, recording: &Recording, start: Instant) {
     for definition in definitions {
         let body = Full::new(Bytes::from(definition.to_string()));
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?fieldManager=python-requests";
-        let request = Request::post(path).header("content-type", "application/json");
+        let request = Request::post(path).header("content-type", "application/json").header("host", "server");
         let request = request.header("authorization", format!("Bearer {TOKEN}")).body(body).unwrap();
-        assert_eq!(send(server.clone(), request).await.status, 201, "{definition}");
+        let answer = target.door().send(request, None).await.unwrap().read().await;
+        assert_eq!(answer.status, 201, "{definition}: {:?}", answer.body);
     }
 }
 
@@ -194,32 +227,17 @@ fn request(exchange: &Exchange, names: &mut Names) -> Request<Full<Bytes>> {
     let mut request = Request::builder()
         .method(method)
         .uri(names.translate(&recorded.target))
-        .header("user-agent", "recorder");
+        .header("user-agent", "recorder")
+        .header("host", "server");
     for (name, value) in &recorded.headers {
         request = request.header(name, value);
     }
-    if exchange.status != Some(401) {
-        request = request.header("authorization", format!("Bearer {TOKEN}"));
-    }
+    let token = if exchange.status == Some(401) { "another-token" } else { TOKEN };
+    let request = request.header("authorization", format!("Bearer {token}"));
     let body = match &recorded.body {
         Value::Null => Bytes::new(),
         Value::String(text) => Bytes::from(text.clone()),
         body => Bytes::from(names.translate(&body.to_string())),
     };
     request.body(Full::new(body)).unwrap()
-}
-
-async fn send(server: ApiServer, request: Request<Full<Bytes>>) -> Answer {
-    let (mut sender, connection) = http1::handshake(TokioIo::new(server.connect())).await.unwrap();
-    tokio::spawn(connection);
-    let response = sender.send_request(request).await.unwrap();
-    let (parts, body) = response.into_parts();
-    let headers = parts.headers.iter();
-    let headers = headers
-        .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
-    Answer {
-        status: parts.status.as_u16(),
-        headers: headers.collect(),
-        body: body.collect().await.unwrap().to_bytes(),
-    }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use lariat_api::{DynamicObject, Kind, ManualClock, ObjectKey, Randomness};
 use lariat_apiserver::{ApiServer, ApiServerBuilder};
-use lariat_client::{Api, Client, Config, Connecting, Connection, Connector, DeleteParams};
+use lariat_client::{Api, Client, Config, DeleteParams};
 use serde_json::json;
 
 pub(crate) const WIDGETS: Kind = Kind::namespaced("example.dev", "v1", "Widget", "widgets");
@@ -18,21 +18,14 @@ pub(crate) struct Server {
     client: Client,
 }
 
-struct InProcess(ApiServer);
-
-impl Connector for InProcess {
-    fn connect(&self, _server: &http::Uri) -> Connecting {
-        let pipe = self.0.connect();
-        Box::pin(async { Ok(Connection::new(pipe)) })
-    }
-}
-
 impl Server {
     pub(crate) fn new(builder: ApiServerBuilder) -> Self {
         let clock = ManualClock::new(SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000));
         let server = builder.clock(clock).randomness(Randomness::seeded(1)).build();
         let config = Config::new("http://in-process".parse().unwrap()).unwrap();
-        let client = Client::builder(config).connector(InProcess(server.clone())).build().unwrap();
+        let pipes = server.clone();
+        let connector = move |_: &http::Uri| std::future::ready(Ok(pipes.connect()));
+        let client = Client::builder(config).connector(connector).build().unwrap();
         Self { server, client }
     }
 
