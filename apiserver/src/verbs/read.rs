@@ -12,7 +12,7 @@ use crate::options::{Continue, ListOptions, Version, WatchOptions};
 use crate::reply::Reply;
 use crate::state::State;
 use crate::storage::Stored;
-use crate::watch::{self, Event, Selection, WatchBody};
+use crate::watch::{self, Event, Selection, Source, WatchBody};
 
 /// How a list ended.
 pub(crate) enum Listed {
@@ -101,12 +101,13 @@ pub(crate) fn watch(state: &mut State, context: &Context, options: &WatchOptions
         },
         Version::Unset | Version::Zero => Vec::new(),
     };
-    let receiver = state.watchers.add(selection, state.watch_buffer);
+    let buffer = state.watchers.add(selection, state.watch_buffer);
     let (served, form, clock) = (context.served.clone(), context.form, state.clock.clone());
     let render = Arc::new(move |object: &Value| form::object(&served, object, form, clock.wall()));
     let type_of_bookmarks = (context.served.api_version().into_owned(), context.served.kind.clone());
     let told: Option<Arc<AtomicU64>> = options.bookmarks.then(|| state.told.clone());
-    Ok(Reply::watch(WatchBody::new(initial, receiver, render, type_of_bookmarks, options.timeout, told)))
+    let source = Source::new(initial, buffer, options.timeout, told);
+    Ok(Reply::watch(WatchBody::new(source, render, type_of_bookmarks)))
 }
 
 /// What a list or a watch selects; refused if it names a field that the resource does not offer.
