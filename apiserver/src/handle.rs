@@ -189,6 +189,27 @@ impl ApiServer {
         self.shared.state().storage.revision()
     }
 
+    /// The resourceVersion grows as by so many writes to resources that nobody here looks at.
+    ///
+    /// Watchers hear of it by their next bookmark. As real writes would, these take places among those that are kept, so
+    /// that versions from before [`event_window`](ApiServerBuilder::event_window) writes are compacted; they are not
+    /// counted in [`remembered_writes`](Self::remembered_writes). A resourceVersion stops growing at `i64::MAX`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let server = lariat_apiserver::ApiServer::builder().build();
+    /// let before = server.resource_version();
+    /// server.advance(1_000);
+    /// assert_eq!(server.resource_version(), before + 1_000);
+    /// # }
+    /// ```
+    pub fn advance(&self, writes: u64) {
+        self.shared.state().advance(writes);
+    }
+
     /// Forgets all versions before the last one, as etcd does now and then: who is behind gets 410.
     pub fn compact(&self) {
         let mut state = self.shared.state();
