@@ -15,7 +15,7 @@ use lariat_api::Status;
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use crate::answer::AnswerBody;
 use crate::builtin::Strategy;
@@ -23,7 +23,7 @@ use crate::context::Context;
 use crate::failure;
 use crate::handle::Seen;
 use crate::kinds::Served;
-use crate::options::{ListOptions, WatchOptions};
+use crate::options::{ListOptions, Version, WatchOptions};
 use crate::patch::PatchKind;
 use crate::reply::{Reply, ReplyBody};
 use crate::request::{Form, Path, Query, ResourcePath};
@@ -44,7 +44,7 @@ pub(crate) struct Shared {
 /// The largest body, as the real server's.
 const MAX_BODY: usize = 3 << 20;
 
-/// How long a list waits for a version that the server has not reached.
+/// How long a read waits for a version that the server has not reached.
 const VERSION_WAIT: Duration = Duration::from_secs(3);
 
 /// A request whose body was read.
@@ -151,7 +151,7 @@ impl Shared {
             (&Method::GET, false) if context.query.flag("watch") && context.subresource.is_empty() => {
                 self.watch(&context).await
             }
-            (&Method::GET, false) => verbs::get(&self.state(), &context),
+            (&Method::GET, false) => self.get(&context).await,
             (&Method::POST, true) if context.served.namespaced && context.namespace.is_empty() => {
                 Err(failure::method_not_allowed())
             }
@@ -198,21 +198,24 @@ impl Shared {
         }
     }
 
+    async fn get(&self, context: &Context) -> Result<Reply, Status> {
+        if let Version::At(version) = Version::of_get(&context.query)
+            && !self.reaches(version).await
+        {
+            return Err(failure::too_large_version(version, self.state().storage.revision()));
+        }
+        verbs::get(&self.state().storage, context)
+    }
+
     async fn list(&self, context: &Context) -> Result<Reply, Status> {
         let options = ListOptions::parse(&context.query)?;
-        let deadline = Instant::now() + VERSION_WAIT;
-        let reached = self.state().reached.clone();
         loop {
-            let mut written = std::pin::pin!(reached.notified());
-            // From here on no write is missed.
-            written.as_mut().enable();
-            let listed = verbs::list(&self.state(), context, &options)?;
+            let listed = verbs::list(&self.state().storage, context, &options)?;
             match listed {
                 Listed::Done(reply) => return Ok(reply),
+                Listed::Wait(version) if self.reaches(version).await => {}
                 Listed::Wait(version) => {
-                    if timeout_at(deadline, written).await.is_err() {
-                        return Err(failure::too_large_version(version, self.state().storage.revision()));
-                    }
+                    return Err(failure::too_large_version(version, self.state().storage.revision()));
                 }
             }
         }
@@ -220,10 +223,28 @@ impl Shared {
 
     async fn watch(&self, context: &Context) -> Result<Reply, Status> {
         let options = WatchOptions::parse(&context.query)?;
-        if options.initial_events && options.is_ahead_of(self.state().storage.revision()) {
-            sleep_until(Instant::now() + VERSION_WAIT).await;
+        if let (true, Version::At(version)) = (options.initial_events, options.version) {
+            // One that is not reached is an event of the watch.
+            self.reaches(version).await;
         }
         verbs::watch(&mut self.state(), context, &options)
+    }
+
+    /// Waits for a version; whether it came in time.
+    async fn reaches(&self, version: u64) -> bool {
+        let deadline = Instant::now() + VERSION_WAIT;
+        let reached = self.state().reached.clone();
+        loop {
+            let mut written = std::pin::pin!(reached.notified());
+            // From here on no write is missed.
+            written.as_mut().enable();
+            if self.state().storage.revision() >= version {
+                return true;
+            }
+            if timeout_at(deadline, written).await.is_err() {
+                return false;
+            }
+        }
     }
 }
 

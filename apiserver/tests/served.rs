@@ -187,3 +187,39 @@ async fn writes_to_other_resources_are_told_by_bookmarks_and_make_versions_old()
     let mut watch = raw.send(&Method::GET, &target, "", "").await.unwrap().into_body();
     assert_eq!(event(&mut watch).await["type"], "ADDED");
 }
+
+#[tokio::test(start_paused = true)]
+async fn reads_wait_for_a_version_that_is_ahead() {
+    let (server, mut raw) = server().await;
+    raw.json(Method::POST, PODS, &pod("p")).await;
+    let ahead = server.resource_version() + 1;
+    let initial =
+        "watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+    let targets = [format!("{PODS}/p?"), format!("{PODS}?"), format!("{PODS}?{initial}&timeoutSeconds=4&")];
+    for target in &targets {
+        let begin = tokio::time::Instant::now();
+        let mut raw = Raw::connect(&server).await;
+        let (code, answer) =
+            raw.json(Method::GET, &format!("{target}resourceVersion={ahead}"), &Value::Null).await;
+        assert_eq!(begin.elapsed().as_millis() / 10, 300, "{target}");
+        let (code, status) = if answer["type"] == "ERROR" {
+            (answer["object"]["code"].as_u64().unwrap(), &answer["object"])
+        } else {
+            (code.into(), &answer)
+        };
+        let message = format!("Timeout: Too large resource version: {ahead}, current: {}", ahead - 1);
+        assert_eq!((code, &status["message"]), (504, &json!(message)), "{target}");
+    }
+    for (n, target) in targets.iter().enumerate() {
+        let mut raw = Raw::connect(&server).await;
+        let target = format!("{target}resourceVersion={}", server.resource_version() + 1);
+        let asked = tokio::spawn(async move { raw.send(&Method::GET, &target, "", "").await.unwrap() });
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        assert!(!asked.is_finished());
+        server.advance(1);
+        let begin = tokio::time::Instant::now();
+        let first = asked.await.unwrap().into_body().frame().await.unwrap().unwrap().into_data().unwrap();
+        assert!(begin.elapsed().is_zero(), "{n}");
+        assert!(!String::from_utf8_lossy(&first).contains("ERROR"), "{n}");
+    }
+}

@@ -11,7 +11,7 @@ use crate::form;
 use crate::options::{Continue, ListOptions, Version, WatchOptions};
 use crate::reply::Reply;
 use crate::state::State;
-use crate::storage::Stored;
+use crate::storage::{Storage, Stored};
 use crate::watch::{self, Event, Selection, Source, WatchBody};
 
 /// How a list ended.
@@ -21,22 +21,22 @@ pub(crate) enum Listed {
     Wait(u64),
 }
 
-pub(crate) fn get(state: &State, context: &Context) -> Result<Reply, Status> {
-    let live = state.storage.get(&context.served.storage, &context.key(&context.name));
+pub(crate) fn get(storage: &Storage, context: &Context) -> Result<Reply, Status> {
+    let live = storage.get(&context.served.storage, &context.key(&context.name));
     let live = live.ok_or_else(|| no_such(context))?;
     Ok(answer(context, 200, &live.object, Vec::new()))
 }
 
-pub(crate) fn list(state: &State, context: &Context, options: &ListOptions) -> Result<Listed, Status> {
+pub(crate) fn list(storage: &Storage, context: &Context, options: &ListOptions) -> Result<Listed, Status> {
     let selection = selection(context, &options.labels, &options.fields)?;
-    let current = state.storage.revision();
+    let current = storage.revision();
     let revision = match (&options.continue_from, options.version) {
         (Some(Continue { rv, .. }), _) => u64::try_from(*rv).unwrap_or(current),
         (None, Version::At(revision)) if revision > current => return Ok(Listed::Wait(revision)),
         (None, Version::At(revision)) if options.exact => revision,
         _ => current,
     };
-    let stored = state.storage.list_at(&context.served.storage, &context.namespace, revision);
+    let stored = storage.list_at(&context.served.storage, &context.namespace, revision);
     let stored = match (stored, &options.continue_from) {
         (Ok(stored), _) => stored,
         (Err(_), Some(from)) => return Ok(Listed::Done(expired_token(from))),
