@@ -55,6 +55,12 @@ impl State {
         self.reached();
     }
 
+    /// Tells the watchers that were held what they have missed, and those who wait that reads may find more.
+    pub(crate) fn release(&mut self) {
+        self.watchers.release(&self.storage);
+        self.reached.notify_waiters();
+    }
+
     /// A uid that nobody else has.
     pub(crate) fn new_uid(&self) -> String {
         let (high, low) = (self.randomness.below(u64::MAX), self.randomness.below(u64::MAX));

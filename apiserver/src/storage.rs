@@ -153,6 +153,21 @@ impl Storage {
         self.trim();
     }
 
+    /// The objects as they were at a revision, or at the nearest one that is known; without a window.
+    pub(crate) fn snapshot(&self, revision: u64) -> Self {
+        let revision = revision.clamp(self.compacted, self.revision);
+        let mut tables = self.tables.clone();
+        for change in self.window.iter().rev().take_while(|change| change.revision > revision) {
+            let table = tables.entry(change.resource.clone()).or_default();
+            match &change.before {
+                Some(before) => drop(table.insert(change.key.clone(), before.clone())),
+                None => drop(table.remove(&change.key)),
+            }
+        }
+        let window_size = self.window_size;
+        Self { revision, tables, window: VecDeque::new(), window_size, compacted: revision }
+    }
+
     /// Forgets what was before a revision.
     pub(crate) fn compact(&mut self, revision: u64) {
         self.compacted = self.compacted.max(revision.min(self.revision));
@@ -214,6 +229,9 @@ mod tests {
         for (revision, all, in_a) in wants {
             assert_eq!(keys(&storage.list_at("widgets", "", revision).unwrap()), all, "at {revision}");
             assert_eq!(keys(&storage.list_at("widgets", "a", revision).unwrap()), in_a, "at {revision}");
+            let snapshot = storage.snapshot(revision);
+            assert_eq!(snapshot.revision(), revision);
+            assert_eq!(keys(&snapshot.list("widgets", "")), all, "at {revision}");
         }
     }
 

@@ -10,6 +10,7 @@ use http_body::{Body, Frame};
 use serde_json::{Value, json};
 
 use super::{Event, Source};
+use crate::faults::EventFaults;
 use crate::{failure, meta};
 
 /// Turns an object into the form that its watcher asked for.
@@ -18,6 +19,7 @@ pub(crate) type Render = Arc<dyn Fn(&Value) -> Value + Send + Sync>;
 /// The body of a watch.
 pub(crate) struct WatchBody {
     source: Source,
+    faults: Option<Box<EventFaults>>,
     render: Render,
     /// Of bookmarks.
     api_version: String,
@@ -27,7 +29,19 @@ pub(crate) struct WatchBody {
 
 impl WatchBody {
     pub(crate) fn new(source: Source, render: Render, (api_version, kind): (String, String)) -> Self {
-        Self { source, render, api_version, kind, over: false }
+        Self { source, faults: None, render, api_version, kind, over: false }
+    }
+
+    /// Has something done to the events before they are sent.
+    pub(crate) fn set_faults(&mut self, faults: Option<Box<EventFaults>>) {
+        self.faults = faults;
+    }
+
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        match &mut self.faults {
+            None => self.source.poll_next(cx),
+            Some(faults) => faults.poll_next(&mut self.source, cx),
+        }
     }
 
     fn line(&mut self, event: Event) -> Bytes {
@@ -71,7 +85,7 @@ impl Body for WatchBody {
         if self.over {
             return Poll::Ready(None);
         }
-        let Some(event) = ready!(self.source.poll_next(cx)) else {
+        let Some(event) = ready!(self.poll_event(cx)) else {
             self.over = true;
             return Poll::Ready(None);
         };

@@ -16,9 +16,10 @@ use lariat_api::{Status, fields, labels};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use crate::failure;
 use crate::kinds::Served;
 use crate::meta;
-use crate::storage::{Change, Stored};
+use crate::storage::{Change, Storage, Stored};
 
 /// What a watcher sees.
 pub(crate) struct Selection {
@@ -37,7 +38,9 @@ pub(crate) struct Watchers {
 
 struct Watcher {
     selection: Selection,
-    events: mpsc::Sender<Event>,
+    events: mpsc::Sender<Told>,
+    /// The revision up to which it was told, if it is told nothing for now.
+    held: Option<u64>,
 }
 
 /// An event before it is bytes.
@@ -54,6 +57,13 @@ pub(crate) enum Event {
     Bookmark(u64),
     /// The watch ends with this.
     Error(Box<Status>),
+}
+
+/// What stands in a buffer.
+pub(crate) enum Told {
+    Event(Event),
+    /// All that was missed while the watcher was held.
+    Missed(Vec<Event>),
 }
 
 // === impl Selection ===
@@ -85,21 +95,36 @@ impl Selection {
 // === impl Watchers ===
 
 impl Watchers {
-    /// Adds a watcher whose buffer holds so many events.
-    pub(crate) fn add(&mut self, selection: Selection, buffer: usize) -> mpsc::Receiver<Event> {
+    /// Adds a watcher whose buffer holds so many events. One that is held at a revision gets none until all are released.
+    pub(crate) fn add(
+        &mut self,
+        selection: Selection,
+        buffer: usize,
+        held: Option<u64>,
+    ) -> mpsc::Receiver<Told> {
         let (events, receiver) = mpsc::channel(buffer.max(1));
-        self.watchers.push(Watcher { selection, events });
+        self.watchers.push(Watcher { selection, events, held });
         receiver
+    }
+
+    /// Tells all that are held of what they have missed.
+    pub(crate) fn release(&mut self, storage: &Storage) {
+        for watcher in &mut self.watchers {
+            let Some(revision) = watcher.held.take() else { continue };
+            let missed = missed(&watcher.selection, storage, revision, u64::MAX);
+            // Its buffer is empty, so this fails only if it has left.
+            let _ = watcher.events.try_send(Told::Missed(missed));
+        }
     }
 
     /// Tells all who see it of a write. Who has left or is too slow is forgotten.
     pub(crate) fn tell(&mut self, change: &Change) {
         self.watchers.retain(|watcher| {
-            if watcher.selection.served.storage != change.resource {
+            if watcher.held.is_some() || watcher.selection.served.storage != change.resource {
                 return !watcher.events.is_closed();
             }
             match watcher.selection.event(change) {
-                Some(event) => watcher.events.try_send(event).is_ok(),
+                Some(event) => watcher.events.try_send(Told::Event(event)).is_ok(),
                 None => true,
             }
         });
@@ -119,11 +144,29 @@ impl Watchers {
     }
 }
 
-/// The events that a watch from an earlier revision has missed, in order.
-pub(crate) fn missed<'a>(
-    selection: &Selection,
-    changes: impl Iterator<Item = &'a Arc<Change>>,
-) -> Vec<Event> {
-    let of_resource = changes.filter(|change| change.resource == selection.served.storage);
-    of_resource.filter_map(|change| selection.event(change)).collect()
+/// The events after a revision up to another one, in order; an error if they are not all known any more.
+pub(crate) fn missed(selection: &Selection, storage: &Storage, after: u64, up_to: u64) -> Vec<Event> {
+    if after >= up_to {
+        return Vec::new();
+    }
+    match storage.changes_since(after) {
+        Ok(changes) => changes
+            .take_while(|change| change.revision <= up_to)
+            .filter(|change| change.resource == selection.served.storage)
+            .filter_map(|change| selection.event(change))
+            .collect(),
+        Err(compacted) => {
+            let message = format!("too old resource version: {after} ({})", compacted.oldest);
+            vec![Event::Error(Box::new(failure::expired(message)))]
+        }
+    }
+}
+
+// === impl Event ===
+
+impl Event {
+    /// Whether it tells what happened to an object.
+    pub(crate) fn is_of_object(&self) -> bool {
+        matches!(self, Self::Added(_) | Self::Modified(_) | Self::Deleted(_) | Self::Left(..))
+    }
 }

@@ -10,15 +10,17 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::Event;
+use super::{Event, Told};
 
 /// The events of a watch in the order in which they are sent.
 pub(crate) struct Source {
-    /// Events that were there when the watch began, last first.
-    initial: Vec<Event>,
-    buffer: mpsc::Receiver<Event>,
+    /// Events that are there already, last first.
+    ready: Vec<Event>,
+    buffer: mpsc::Receiver<Told>,
     end: Option<Pin<Box<Sleep>>>,
     bookmarks: Option<Bookmarks>,
+    /// The revision that bookmarks name while the watch is held.
+    held: Option<u64>,
 }
 
 /// When bookmarks are due.
@@ -40,7 +42,8 @@ impl Source {
     /// watchers were told is given.
     pub(crate) fn new(
         mut initial: Vec<Event>,
-        buffer: mpsc::Receiver<Event>,
+        buffer: mpsc::Receiver<Told>,
+        held: Option<u64>,
         timeout: Option<Duration>,
         bookmarks: Option<Arc<AtomicU64>>,
     ) -> Self {
@@ -50,7 +53,8 @@ impl Source {
             let next = Box::pin(sleep_until(Bookmarks::next_after(Instant::now(), deadline)));
             Bookmarks { revision, next, deadline }
         });
-        Self { initial, buffer, end: deadline.map(|deadline| Box::pin(sleep_until(deadline))), bookmarks }
+        let end = deadline.map(|deadline| Box::pin(sleep_until(deadline)));
+        Self { ready: initial, buffer, end, bookmarks, held }
     }
 
     /// The next event, none at the end of the watch.
@@ -59,11 +63,20 @@ impl Source {
         // up to this revision were sent.
         let revision =
             self.bookmarks.as_ref().map_or(0, |bookmarks| bookmarks.revision.load(Ordering::Acquire));
-        if let Some(event) = self.initial.pop() {
-            return Poll::Ready(Some(event));
-        }
-        if let Poll::Ready(event) = self.buffer.poll_recv(cx) {
-            return Poll::Ready(event);
+        loop {
+            if let Some(event) = self.ready.pop() {
+                return Poll::Ready(Some(event));
+            }
+            match self.buffer.poll_recv(cx) {
+                Poll::Ready(Some(Told::Missed(mut missed))) => {
+                    missed.reverse();
+                    self.ready = missed;
+                    self.held = None;
+                }
+                Poll::Ready(Some(Told::Event(event))) => return Poll::Ready(Some(event)),
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => break,
+            }
         }
         if let Some(end) = &mut self.end
             && end.as_mut().poll(cx).is_ready()
@@ -74,7 +87,7 @@ impl Source {
         ready!(bookmarks.next.as_mut().poll(cx));
         let next = Bookmarks::next_after(Instant::now(), bookmarks.deadline);
         bookmarks.next.as_mut().reset(next);
-        Poll::Ready(Some(Event::Bookmark(revision)))
+        Poll::Ready(Some(Event::Bookmark(self.held.unwrap_or(revision))))
     }
 }
 
