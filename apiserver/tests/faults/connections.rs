@@ -1,6 +1,7 @@
 //! Delays, connections that break, and answers that are no answers.
 
 use std::io::ErrorKind;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
@@ -93,6 +94,22 @@ async fn out_of_the_black_hole_nothing_comes() {
     assert_eq!(struck(&server), (1, 1));
     creating.abort();
     assert!(creating.await.unwrap_err().is_cancelled());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_black_hole_is_left_with_the_client() {
+    let held = Arc::new(());
+    let inside = Arc::downgrade(&held);
+    let server = faulty(Rule::new(Fault::black_hole()).on(move |_| Arc::strong_count(&held) > 0));
+    let mut raw = Raw::connect(&server).await;
+    let asking = tokio::spawn(async move { raw.send(&Method::GET, MAPS, "", "").await.is_ok() });
+    sleep(HOUR).await;
+    drop(server);
+    sleep(HOUR).await;
+    assert!(inside.upgrade().is_some(), "the server is there as long as a connection");
+    asking.abort();
+    sleep(HOUR).await;
+    assert!(inside.upgrade().is_none());
 }
 
 #[tokio::test(start_paused = true)]
