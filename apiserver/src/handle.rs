@@ -1,4 +1,5 @@
 use std::fmt::{self, Debug, Formatter};
+use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,8 +11,9 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use crate::context::Context;
+use crate::faults::{FaultPlan, Faults, Struck};
 use crate::kinds::{Kinds, NAMESPACES};
-use crate::port::{self, ServerIdentity, serve_connection};
+use crate::port::{self, ServerIdentity, serve_pipe};
 use crate::request::{Form, Query};
 use crate::server::Shared;
 use crate::state::State;
@@ -59,6 +61,7 @@ pub struct ApiServerBuilder {
     event_window: usize,
     watch_buffer: usize,
     remember: bool,
+    faults: Option<FaultPlan>,
 }
 
 /// A request that the server was sent.
@@ -97,18 +100,50 @@ impl ApiServer {
             event_window: EVENT_WINDOW,
             watch_buffer: WATCH_BUFFER,
             remember: true,
+            faults: None,
         }
     }
 
-    /// A new connection to the server: what is written to it is HTTP/1.1.
+    /// A new connection to the server: what is written to it is HTTP/1.1. One that a [fault](crate::Fault::refuse) refuses is
+    /// closed already.
     ///
     /// # Panics
     ///
     /// Outside a tokio runtime.
     pub fn connect(&self) -> DuplexStream {
+        self.try_connect().unwrap_or_else(|_| duplex(PIPE).0)
+    }
+
+    /// A new connection to the server, as [`connect`](Self::connect).
+    ///
+    /// # Errors
+    ///
+    /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused), only if there is a [fault](crate::Fault::refuse).
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use lariat_apiserver::{ApiServer, Fault, FaultPlan, Rule};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let plan = FaultPlan::seeded(1).rule(Rule::new(Fault::refuse()).times(1));
+    /// let server = ApiServer::builder().faults(plan).build();
+    /// assert_eq!(server.try_connect().unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
+    /// assert!(server.try_connect().is_ok());
+    /// # }
+    /// ```
+    pub fn try_connect(&self) -> io::Result<DuplexStream> {
+        if self.shared.faults.refuse() {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
         let (client, server) = duplex(PIPE);
-        tokio::spawn(serve_connection(self.shared.clone(), server, false));
-        client
+        tokio::spawn(serve_pipe(self.shared.clone(), server));
+        Ok(client)
     }
 
     /// Serves all connections to a port until the future is dropped: plain HTTP/1.1, for who may listen on the way.
@@ -182,9 +217,67 @@ impl ApiServer {
         deleted
     }
 
+    /// Has things go wrong from now on, by this plan alone; it ends the one before as [`heal`](Self::heal) does.
+    pub fn set_faults(&self, plan: FaultPlan) {
+        let mut state = self.shared.state();
+        self.shared.faults.set(plan, &state.storage);
+        state.release();
+    }
+
+    /// Ends the plan of faults: no request is struck from now on, and what is [stale](crate::Fault::stale) catches up. Requests that
+    /// were struck before are not freed; see [`FaultPlan`].
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use lariat_apiserver::{ApiServer, Fault, FaultPlan, Rule};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let server = ApiServer::builder().build();
+    /// server.set_faults(FaultPlan::seeded(1).rule(Rule::new(Fault::refuse())));
+    /// assert!(server.try_connect().is_err());
+    /// server.heal();
+    /// assert!(server.try_connect().is_ok());
+    /// assert_eq!(server.faults_struck()[0].happened, 1);
+    /// # }
+    /// ```
+    pub fn heal(&self) {
+        let mut state = self.shared.state();
+        self.shared.faults.end();
+        state.release();
+    }
+
+    /// How often each rule of the plan struck so far, in the order of the plan. They are kept when the plan ends, until
+    /// another one is set.
+    pub fn faults_struck(&self) -> Vec<Struck> {
+        self.shared.faults.struck()
+    }
+
     /// The resourceVersion of the last write.
     pub fn resource_version(&self) -> u64 {
         self.shared.state().storage.revision()
+    }
+
+    /// The resourceVersion grows as by so many writes to resources that nobody here looks at.
+    ///
+    /// Watchers hear of it by their next bookmark. As real writes would, these take places among those that are kept, so
+    /// that versions from before [`event_window`](ApiServerBuilder::event_window) writes are compacted; they are not
+    /// counted in [`remembered_writes`](Self::remembered_writes). A resourceVersion stops growing at `i64::MAX`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let server = lariat_apiserver::ApiServer::builder().build();
+    /// let before = server.resource_version();
+    /// server.advance(1_000);
+    /// assert_eq!(server.resource_version(), before + 1_000);
+    /// # }
+    /// ```
+    pub fn advance(&self, writes: u64) {
+        self.shared.state().advance(writes);
     }
 
     /// Forgets all versions before the last one, as etcd does now and then: who is behind gets 410.
@@ -257,6 +350,13 @@ impl ApiServerBuilder {
         self
     }
 
+    /// What goes wrong; nothing if no plan is given.
+    #[must_use]
+    pub fn faults(mut self, plan: FaultPlan) -> Self {
+        self.faults = Some(plan);
+        self
+    }
+
     /// The server, with the namespaces of a new cluster.
     ///
     /// # Panics
@@ -286,12 +386,17 @@ impl ApiServerBuilder {
             });
             state.put(&NAMESPACES.into(), name.to_owned(), namespace);
         }
+        let faults = Faults::default();
+        if let Some(plan) = self.faults {
+            faults.set(plan, &state.storage);
+        }
         let written = Arc::new(Notify::new());
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
             written: written.clone(),
             token: self.token,
             seen: self.remember.then(Mutex::default),
+            faults,
         });
         let background = tokio::spawn(background::run(Arc::downgrade(&shared), written));
         ApiServer { shared, _background: Arc::new(Background(background)) }

@@ -9,10 +9,11 @@
 //!
 //! Invariants:
 //! - Every write has one revision, larger than all before, and is told to the watchers before the next one happens; so every
-//!   watcher sees the writes of its selection in order, and none twice.
+//!   watcher sees the writes of its selection in order, and none twice, unless a [`FaultPlan`] says otherwise.
 //! - Memory is bounded but for the objects themselves: writes are remembered up to a window, and a watcher that is too far
 //!   behind is cut off.
 //! - Nothing that is sent makes it panic or stop; it answers with a status.
+//! - Without a plan of faults a request pays one look at a flag for them.
 //! - Time and randomness are passed in.
 
 #![forbid(unsafe_code)]
@@ -24,6 +25,7 @@ pub mod builtin;
 mod context;
 mod discovery;
 mod failure;
+mod faults;
 mod form;
 mod handle;
 mod kinds;
@@ -32,6 +34,7 @@ mod openapi;
 mod options;
 pub mod patch;
 mod port;
+mod reads;
 mod reply;
 mod request;
 pub mod schema;
@@ -41,5 +44,6 @@ mod storage;
 mod verbs;
 mod watch;
 
+pub use faults::{Asking, Fault, FaultPlan, Rule, Staleness, Struck};
 pub use handle::{ApiServer, ApiServerBuilder, Seen};
 pub use port::{IdentityError, ServerIdentity, random_token};

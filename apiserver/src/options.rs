@@ -100,14 +100,12 @@ impl WatchOptions {
     }
 }
 
-impl WatchOptions {
-    /// Whether the watch is to begin at a version that the server has not reached.
-    pub(crate) fn is_ahead_of(&self, revision: u64) -> bool {
-        matches!(self.version, Version::At(version) if version > revision)
-    }
-}
-
 impl Version {
+    /// The oldest version that a get may be answered with.
+    pub(crate) fn of_get(query: &Query) -> Self {
+        Self::parse(query.text("resourceVersion")).unwrap_or_default()
+    }
+
     fn parse(text: &str) -> Result<Self, String> {
         match text {
             "" => Ok(Self::Unset),

@@ -12,10 +12,11 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 use ring::rand::{SecureRandom, SystemRandom};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
+use crate::faults::{Abort, Breakable, Line};
 use crate::server::Shared;
 
 /// Who a server on a port is: a certificate, and the authority that clients have to trust for it.
@@ -126,13 +127,19 @@ pub(crate) async fn serve(shared: Arc<Shared>, listener: TcpListener, identity: 
         };
         // Answers are small and waited for.
         let _ = stream.set_nodelay(true);
+        if shared.faults.refuse() {
+            stream.abort();
+            continue;
+        }
         let (shared, identity) = (shared.clone(), identity.clone());
+        let line = Arc::<Line>::default();
+        let stream = Breakable::new(stream, line.clone());
         tokio::spawn(async move {
-            let Some(identity) = identity else { return serve_connection(shared, stream, false).await };
+            let Some(identity) = identity else { return serve_connection(shared, stream, line, false).await };
             match tokio::time::timeout(HANDSHAKE, identity.acceptor.accept(stream)).await {
                 Ok(Ok(stream)) => {
                     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-                    serve_connection(shared, stream, is_http2).await;
+                    serve_connection(shared, stream, line, is_http2).await;
                 }
                 Ok(Err(error)) => tracing::debug!(%error, "a client's handshake failed"),
                 Err(_) => tracing::debug!("a client did not end its handshake"),
@@ -141,13 +148,21 @@ pub(crate) async fn serve(shared: Arc<Shared>, listener: TcpListener, identity: 
     }
 }
 
-/// Answers the requests of one connection. One that fails has lost its client, who knows best why.
-pub(crate) async fn serve_connection(
+/// Serves a connection in this process.
+pub(crate) async fn serve_pipe(shared: Arc<Shared>, pipe: DuplexStream) {
+    let line = Arc::<Line>::default();
+    serve_connection(shared, Breakable::new(pipe, line.clone()), line, false).await;
+}
+
+/// Answers the requests of one connection, whose stream breaks when its line says so. One that fails has lost its client,
+/// who knows best why.
+async fn serve_connection(
     shared: Arc<Shared>,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    line: Arc<Line>,
     is_http2: bool,
 ) {
-    let service = service_fn(move |request| shared.clone().answer(request));
+    let service = service_fn(move |request| shared.clone().answer(request, line.clone()));
     let stream = TokioIo::new(stream);
     let ended: Result<(), io::Error> = if is_http2 {
         let builder = http2::Builder::new(TokioExecutor::new()).timer(TokioTimer::new()).clone();

@@ -59,6 +59,18 @@ impl Path {
 }
 
 impl ResourcePath {
+    /// The path of no resource.
+    pub(crate) const fn nothing() -> Self {
+        Self {
+            group: String::new(),
+            version: String::new(),
+            namespace: String::new(),
+            resource: String::new(),
+            name: String::new(),
+            subresource: String::new(),
+        }
+    }
+
     fn parse(segments: &[String]) -> Option<Self> {
         let (group, version, rest) = match segments {
             [api, version, rest @ ..] if api == "api" => ("", version, rest),

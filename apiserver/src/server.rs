@@ -2,33 +2,33 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, USER_AGENT, WARNING,
 };
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body::Body;
 use http_body_util::{BodyExt, Limited};
 use lariat_api::Status;
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::sleep;
 
 use crate::answer::AnswerBody;
 use crate::builtin::Strategy;
 use crate::context::Context;
 use crate::failure;
+use crate::faults::{Asking, End, Faults, Line, StaleRead, Strike};
 use crate::handle::Seen;
 use crate::kinds::Served;
-use crate::options::{ListOptions, WatchOptions};
+use crate::options::ListOptions;
 use crate::patch::PatchKind;
 use crate::reply::{Reply, ReplyBody};
 use crate::request::{Form, Path, Query, ResourcePath};
 use crate::state::State;
-use crate::verbs::{self, Listed, Sent};
+use crate::verbs::{self, Sent};
 use crate::{apply, discovery, schema};
 
 pub(crate) struct Shared {
@@ -39,13 +39,11 @@ pub(crate) struct Shared {
     pub(crate) token: Option<String>,
     /// All requests, unless they are not to be remembered.
     pub(crate) seen: Option<Mutex<Vec<Seen>>>,
+    pub(crate) faults: Faults,
 }
 
 /// The largest body, as the real server's.
 const MAX_BODY: usize = 3 << 20;
-
-/// How long a list waits for a version that the server has not reached.
-const VERSION_WAIT: Duration = Duration::from_secs(3);
 
 /// A request whose body was read.
 struct Asked {
@@ -54,6 +52,8 @@ struct Asked {
     query: Query,
     headers: HeaderMap,
     body: Bytes,
+    /// Reads find the watch cache standing still.
+    stale: Option<StaleRead>,
 }
 
 impl Shared {
@@ -61,8 +61,12 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers a request. Nothing that it holds makes this fail but a connection that breaks.
-    pub(crate) async fn answer<B>(self: Arc<Self>, request: Request<B>) -> io::Result<Response<AnswerBody>>
+    /// Answers a request that came over a line. Nothing that it holds makes this fail but a connection that breaks, or is to.
+    pub(crate) async fn answer<B>(
+        self: Arc<Self>,
+        request: Request<B>,
+        line: Arc<Line>,
+    ) -> io::Result<Response<AnswerBody>>
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -81,18 +85,67 @@ impl Shared {
             let request = Seen { method: parts.method.to_string(), target, body };
             seen.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         }
-        let asked = Asked {
+        let mut asked = Asked {
             method: parts.method,
             path: Path::parse(parts.uri.path()),
             query: Query::parse(parts.uri.query().unwrap_or_default()),
             headers: parts.headers,
             body,
+            stale: None,
         };
-        let reply = self.reply(&asked).await.unwrap_or_else(Reply::from);
+        if !self.faults.is_active() {
+            return Ok(respond(self.carry_out(&asked).await));
+        }
+        let strike = self.faults.strike(&asked.asking(parts.uri.path()));
+        // A stream of HTTP/2 is reset alone.
+        let line = Some(line).filter(|_| parts.version != Version::HTTP_2);
+        self.answer_struck(&mut asked, strike, line).await
+    }
+
+    /// Answers a request to which something happens on the way.
+    async fn answer_struck(
+        &self,
+        asked: &mut Asked,
+        strike: Strike,
+        line: Option<Arc<Line>>,
+    ) -> io::Result<Response<AnswerBody>> {
+        let Strike { delay, end, stale, lose_response, events, cut } = strike;
+        if !delay.is_zero() {
+            sleep(delay).await;
+        }
+        let reset = |line: Option<Arc<Line>>| {
+            if let Some(line) = line {
+                line.reset();
+            }
+            Err(io::ErrorKind::ConnectionReset.into())
+        };
+        asked.stale = stale;
+        let mut reply = match end {
+            None => self.carry_out(asked).await,
+            Some(End::Reset) => return reset(line),
+            Some(End::BlackHole) => std::future::pending().await,
+            Some(End::Answer(status)) => Reply::from(*status),
+        };
+        if let Some(lost) = lose_response.filter(|_| reply.code < 400) {
+            lost.happened();
+            return reset(line);
+        }
+        if let ReplyBody::Watch(body) = &mut reply.body {
+            body.set_faults(events);
+        }
+        let response = respond(reply);
+        Ok(match cut {
+            Some((bytes, chosen)) => response.map(|body| body.cut(bytes, line, chosen)),
+            None => response,
+        })
+    }
+
+    async fn carry_out(&self, asked: &Asked) -> Reply {
+        let reply = self.reply(asked).await.unwrap_or_else(Reply::from);
         if asked.method != Method::GET {
             self.written.notify_one();
         }
-        Ok(respond(reply))
+        reply
     }
 
     async fn reply(&self, asked: &Asked) -> Result<Reply, Status> {
@@ -150,12 +203,14 @@ impl Shared {
             return Err(failure::initializing());
         }
         match (&asked.method, is_collection) {
-            (&Method::GET, true) if context.query.flag("watch") => self.watch(&context).await,
-            (&Method::GET, true) => self.list(&context).await,
-            (&Method::GET, false) if context.query.flag("watch") && context.subresource.is_empty() => {
-                self.watch(&context).await
+            (&Method::GET, true) if context.query.flag("watch") => {
+                self.watch(&context, asked.stale.as_ref()).await
             }
-            (&Method::GET, false) => verbs::get(&self.state(), &context),
+            (&Method::GET, true) => self.list(&context, asked.stale.as_ref()).await,
+            (&Method::GET, false) if context.query.flag("watch") && context.subresource.is_empty() => {
+                self.watch(&context, asked.stale.as_ref()).await
+            }
+            (&Method::GET, false) => self.get(&context, asked.stale.as_ref()).await,
             (&Method::POST, true) if context.served.namespaced && context.namespace.is_empty() => {
                 Err(failure::method_not_allowed())
             }
@@ -201,37 +256,20 @@ impl Shared {
             _ => Err(failure::method_not_allowed()),
         }
     }
-
-    async fn list(&self, context: &Context) -> Result<Reply, Status> {
-        let options = ListOptions::parse(&context.query)?;
-        let deadline = Instant::now() + VERSION_WAIT;
-        let reached = self.state().reached.clone();
-        loop {
-            let mut written = std::pin::pin!(reached.notified());
-            // From here on no write is missed.
-            written.as_mut().enable();
-            let listed = verbs::list(&self.state(), context, &options)?;
-            match listed {
-                Listed::Done(reply) => return Ok(reply),
-                Listed::Wait(version) => {
-                    if timeout_at(deadline, written).await.is_err() {
-                        return Err(failure::too_large_version(version, self.state().storage.revision()));
-                    }
-                }
-            }
-        }
-    }
-
-    async fn watch(&self, context: &Context) -> Result<Reply, Status> {
-        let options = WatchOptions::parse(&context.query)?;
-        if options.initial_events && options.is_ahead_of(self.state().storage.revision()) {
-            sleep_until(Instant::now() + VERSION_WAIT).await;
-        }
-        verbs::watch(&mut self.state(), context, &options)
-    }
 }
 
 impl Asked {
+    /// The request as rules for faults see it.
+    fn asking<'a>(&'a self, raw_path: &'a str) -> Asking<'a> {
+        Asking {
+            method: &self.method,
+            raw_path,
+            path: &self.path,
+            query: &self.query,
+            headers: &self.headers,
+        }
+    }
+
     /// The object of the body.
     fn object(&self, served: &Served) -> Result<Sent, Status> {
         const ACCEPTED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";

@@ -49,6 +49,18 @@ impl State {
         Some(change.shown.clone())
     }
 
+    /// Counts writes that nothing else is known of.
+    pub(crate) fn advance(&mut self, writes: u64) {
+        self.storage.advance(writes);
+        self.reached();
+    }
+
+    /// Tells the watchers that were held what they have missed, and those who wait that reads may find more.
+    pub(crate) fn release(&mut self) {
+        self.watchers.release(&self.storage);
+        self.reached.notify_waiters();
+    }
+
     /// A uid that nobody else has.
     pub(crate) fn new_uid(&self) -> String {
         let (high, low) = (self.randomness.below(u64::MAX), self.randomness.below(u64::MAX));
@@ -74,7 +86,12 @@ impl State {
 
     fn tell(&mut self, change: &Change) {
         self.watchers.tell(change);
-        self.told.store(change.revision, Ordering::Release);
+        self.reached();
+    }
+
+    /// All watchers know of all writes.
+    fn reached(&self) {
+        self.told.store(self.storage.revision(), Ordering::Release);
         self.reached.notify_waiters();
     }
 }

@@ -48,15 +48,18 @@ pub(crate) struct Storage {
     revision: u64,
     tables: BTreeMap<ResourceName, BTreeMap<Key, Arc<Stored>>>,
     window: VecDeque<Arc<Change>>,
-    window_size: usize,
+    window_size: u64,
     /// All writes after this revision are in the window.
     compacted: u64,
 }
 
+/// A revision is an `int64` in etcd.
+const MAX_REVISION: u64 = i64::MAX as u64;
+
 impl Storage {
     /// An empty storage whose window holds so many writes, at least one. The first revision is 1, as etcd's.
     pub(crate) fn new(window_size: usize) -> Self {
-        let window_size = window_size.max(1);
+        let window_size = u64::try_from(window_size.max(1)).unwrap_or(u64::MAX);
         Self { revision: 1, tables: BTreeMap::new(), window: VecDeque::new(), window_size, compacted: 1 }
     }
 
@@ -144,6 +147,27 @@ impl Storage {
         Ok(self.window.range(start..))
     }
 
+    /// Counts writes that nothing else is known of. They take their places in the window.
+    pub(crate) fn advance(&mut self, writes: u64) {
+        self.revision = self.revision.saturating_add(writes).min(MAX_REVISION.max(self.revision));
+        self.trim();
+    }
+
+    /// The objects as they were at a revision, or at the nearest one that is known; without a window.
+    pub(crate) fn snapshot(&self, revision: u64) -> Self {
+        let revision = revision.clamp(self.compacted, self.revision);
+        let mut tables = self.tables.clone();
+        for change in self.window.iter().rev().take_while(|change| change.revision > revision) {
+            let table = tables.entry(change.resource.clone()).or_default();
+            match &change.before {
+                Some(before) => drop(table.insert(change.key.clone(), before.clone())),
+                None => drop(table.remove(&change.key)),
+            }
+        }
+        let window_size = self.window_size;
+        Self { revision, tables, window: VecDeque::new(), window_size, compacted: revision }
+    }
+
     /// Forgets what was before a revision.
     pub(crate) fn compact(&mut self, revision: u64) {
         self.compacted = self.compacted.max(revision.min(self.revision));
@@ -158,14 +182,15 @@ impl Storage {
     }
 
     fn record(&mut self, change: Change) -> Arc<Change> {
-        if self.window.len() == self.window_size
-            && let Some(oldest) = self.window.pop_front()
-        {
-            self.compacted = oldest.revision;
-        }
         let change = Arc::new(change);
         self.window.push_back(change.clone());
+        self.trim();
         change
+    }
+
+    /// Keeps the window to its size: each revision is one write.
+    fn trim(&mut self) {
+        self.compact(self.revision.saturating_sub(self.window_size));
     }
 }
 
@@ -204,6 +229,9 @@ mod tests {
         for (revision, all, in_a) in wants {
             assert_eq!(keys(&storage.list_at("widgets", "", revision).unwrap()), all, "at {revision}");
             assert_eq!(keys(&storage.list_at("widgets", "a", revision).unwrap()), in_a, "at {revision}");
+            let snapshot = storage.snapshot(revision);
+            assert_eq!(snapshot.revision(), revision);
+            assert_eq!(keys(&snapshot.list("widgets", "")), all, "at {revision}");
         }
     }
 
@@ -221,6 +249,25 @@ mod tests {
         storage.compact(5);
         assert_eq!(storage.changes_since(5).unwrap().count(), 1);
         assert!(storage.changes_since(4).is_err());
+    }
+
+    #[test]
+    fn writes_that_are_only_counted_take_places_in_the_window() {
+        let mut storage = Storage::new(3);
+        let resource: ResourceName = "widgets".into();
+        storage.put(&resource, "a".into(), named("a"));
+        storage.advance(1);
+        assert_eq!((storage.revision(), storage.window_len()), (3, 1));
+        storage.put(&resource, "b".into(), named("b"));
+        assert_eq!(storage.changes_since(1).unwrap().count(), 2);
+        assert_eq!(keys(&storage.list_at("widgets", "", 3).unwrap()), ["a@2"]);
+        storage.put(&resource, "b".into(), named("b"));
+        assert_eq!(storage.changes_since(1).err(), Some(Compacted { oldest: 2 }));
+        assert_eq!(storage.changes_since(2).unwrap().count(), 2);
+        storage.advance(u64::MAX);
+        assert_eq!((storage.revision(), storage.window_len()), (MAX_REVISION, 0));
+        storage.put(&resource, "b".into(), named("b"));
+        assert_eq!(storage.list("widgets", "").len(), 2);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The built-in kinds as they are served: what needs other objects, and what may not be done.
 
+#![allow(clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
+
 mod raw;
 
 use http::Method;
@@ -148,4 +150,76 @@ async fn a_watcher_that_does_not_read_is_cut_off() {
     let events = serde_json::Deserializer::from_slice(&body).into_iter::<Value>();
     let events = events.collect::<Result<Vec<_>, _>>().unwrap().len();
     assert!(events >= 3 && events < written, "{events} of {written}");
+}
+
+/// Reads the next line of a watch.
+async fn event(body: &mut hyper::body::Incoming) -> Value {
+    let frame = body.frame().await.unwrap().unwrap();
+    serde_json::from_slice(&frame.into_data().unwrap()).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_to_other_resources_are_told_by_bookmarks_and_make_versions_old() {
+    let server = ApiServer::builder().randomness(Randomness::seeded(1)).event_window(100).build();
+    let mut watching = Raw::connect(&server).await;
+    let from = server.resource_version();
+    let target = format!("{PODS}?watch=true&allowWatchBookmarks=true&resourceVersion={from}");
+    let mut watch = watching.send(&Method::GET, &target, "", "").await.unwrap().into_body();
+    server.advance(100);
+    assert_eq!(server.resource_version(), from + 100);
+    let bookmark = event(&mut watch).await;
+    assert_eq!(bookmark["type"], "BOOKMARK");
+    assert_eq!(bookmark["object"]["metadata"]["resourceVersion"], (from + 100).to_string());
+
+    // The next write has the next version, and the watch goes on.
+    let mut raw = Raw::connect(&server).await;
+    let (_, created) = raw.json(Method::POST, PODS, &pod("p")).await;
+    assert_eq!(created["metadata"]["resourceVersion"], (from + 101).to_string());
+    assert_eq!(event(&mut watch).await["type"], "ADDED");
+
+    // 101 writes ago is before what is kept.
+    let mut raw = Raw::connect(&server).await;
+    let late = raw.send(&Method::GET, &target, "", "").await.unwrap();
+    let late: Value = serde_json::from_slice(&late.into_body().collect().await.unwrap().to_bytes()).unwrap();
+    assert_eq!((&late["type"], &late["object"]["reason"]), (&json!("ERROR"), &json!("Expired")));
+    let mut raw = Raw::connect(&server).await;
+    let target = format!("{PODS}?watch=true&resourceVersion={}", from + 1);
+    let mut watch = raw.send(&Method::GET, &target, "", "").await.unwrap().into_body();
+    assert_eq!(event(&mut watch).await["type"], "ADDED");
+}
+
+#[tokio::test(start_paused = true)]
+async fn reads_wait_for_a_version_that_is_ahead() {
+    let (server, mut raw) = server().await;
+    raw.json(Method::POST, PODS, &pod("p")).await;
+    let ahead = server.resource_version() + 1;
+    let initial =
+        "watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+    let targets = [format!("{PODS}/p?"), format!("{PODS}?"), format!("{PODS}?{initial}&timeoutSeconds=4&")];
+    for target in &targets {
+        let begin = tokio::time::Instant::now();
+        let mut raw = Raw::connect(&server).await;
+        let (code, answer) =
+            raw.json(Method::GET, &format!("{target}resourceVersion={ahead}"), &Value::Null).await;
+        assert_eq!(begin.elapsed().as_millis() / 10, 300, "{target}");
+        let (code, status) = if answer["type"] == "ERROR" {
+            (answer["object"]["code"].as_u64().unwrap(), &answer["object"])
+        } else {
+            (code.into(), &answer)
+        };
+        let message = format!("Timeout: Too large resource version: {ahead}, current: {}", ahead - 1);
+        assert_eq!((code, &status["message"]), (504, &json!(message)), "{target}");
+    }
+    for (n, target) in targets.iter().enumerate() {
+        let mut raw = Raw::connect(&server).await;
+        let target = format!("{target}resourceVersion={}", server.resource_version() + 1);
+        let asked = tokio::spawn(async move { raw.send(&Method::GET, &target, "", "").await.unwrap() });
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        assert!(!asked.is_finished());
+        server.advance(1);
+        let begin = tokio::time::Instant::now();
+        let first = asked.await.unwrap().into_body().frame().await.unwrap().unwrap().into_data().unwrap();
+        assert!(begin.elapsed().is_zero(), "{n}");
+        assert!(!String::from_utf8_lossy(&first).contains("ERROR"), "{n}");
+    }
 }

@@ -11,8 +11,8 @@ use crate::form;
 use crate::options::{Continue, ListOptions, Version, WatchOptions};
 use crate::reply::Reply;
 use crate::state::State;
-use crate::storage::Stored;
-use crate::watch::{self, Event, Selection, WatchBody};
+use crate::storage::{Storage, Stored};
+use crate::watch::{self, Event, Selection, Source, WatchBody};
 
 /// How a list ended.
 pub(crate) enum Listed {
@@ -21,22 +21,22 @@ pub(crate) enum Listed {
     Wait(u64),
 }
 
-pub(crate) fn get(state: &State, context: &Context) -> Result<Reply, Status> {
-    let live = state.storage.get(&context.served.storage, &context.key(&context.name));
+pub(crate) fn get(storage: &Storage, context: &Context) -> Result<Reply, Status> {
+    let live = storage.get(&context.served.storage, &context.key(&context.name));
     let live = live.ok_or_else(|| no_such(context))?;
     Ok(answer(context, 200, &live.object, Vec::new()))
 }
 
-pub(crate) fn list(state: &State, context: &Context, options: &ListOptions) -> Result<Listed, Status> {
+pub(crate) fn list(storage: &Storage, context: &Context, options: &ListOptions) -> Result<Listed, Status> {
     let selection = selection(context, &options.labels, &options.fields)?;
-    let current = state.storage.revision();
+    let current = storage.revision();
     let revision = match (&options.continue_from, options.version) {
         (Some(Continue { rv, .. }), _) => u64::try_from(*rv).unwrap_or(current),
         (None, Version::At(revision)) if revision > current => return Ok(Listed::Wait(revision)),
         (None, Version::At(revision)) if options.exact => revision,
         _ => current,
     };
-    let stored = state.storage.list_at(&context.served.storage, &context.namespace, revision);
+    let stored = storage.list_at(&context.served.storage, &context.namespace, revision);
     let stored = match (stored, &options.continue_from) {
         (Ok(stored), _) => stored,
         (Err(_), Some(from)) => return Ok(Listed::Done(expired_token(from))),
@@ -69,22 +69,30 @@ pub(crate) fn list(state: &State, context: &Context, options: &ListOptions) -> R
     Ok(Listed::Done(Reply::json(200, body)))
 }
 
-pub(crate) fn watch(state: &mut State, context: &Context, options: &WatchOptions) -> Result<Reply, Status> {
+/// Begins a watch, of a cache that stands still if there is one. It cannot begin if a version is required that is not reached.
+pub(crate) fn watch(
+    state: &mut State,
+    context: &Context,
+    options: &WatchOptions,
+    required: Option<u64>,
+    cache: Option<&Storage>,
+) -> Result<Reply, Status> {
     let mut selection = selection(context, &options.labels, &options.fields)?;
     if !context.name.is_empty() {
         let only = fields::Selector::equals("metadata.name", context.name.as_str());
         selection.fields =
             selection.fields.and(only.map_err(|error| failure::bad_request(error.to_string()))?);
     }
-    let current = state.storage.revision();
+    let storage = cache.unwrap_or(&state.storage);
+    let current = storage.revision();
     // From no version, or from any, a watch is a list first.
     let with_initial = options.initial_events || !matches!(options.version, Version::At(_));
-    let initial = match options.version {
-        Version::At(revision) if options.initial_events && revision > current => {
-            vec![Event::Error(Box::new(failure::too_large_version(revision, current)))]
+    let initial = match (options.version, required) {
+        (_, Some(required)) if required > current => {
+            vec![Event::Error(Box::new(failure::too_large_version(required, current)))]
         }
         _ if with_initial => {
-            let stored = state.storage.list(&context.served.storage, &context.namespace);
+            let stored = storage.list(&context.served.storage, &context.namespace);
             let selected = stored.into_iter().filter(|(_, stored)| selection.matches(&stored.object));
             let mut events: Vec<Event> = selected.map(|(_, stored)| Event::Added(stored)).collect();
             if options.bookmarks {
@@ -92,21 +100,23 @@ pub(crate) fn watch(state: &mut State, context: &Context, options: &WatchOptions
             }
             events
         }
-        Version::At(revision) => match state.storage.changes_since(revision) {
-            Ok(changes) => watch::missed(&selection, changes),
-            Err(compacted) => {
-                let message = format!("too old resource version: {revision} ({})", compacted.oldest);
-                vec![Event::Error(Box::new(failure::expired(message)))]
-            }
-        },
-        Version::Unset | Version::Zero => Vec::new(),
+        (Version::At(revision), _) => {
+            let up_to = cache.map_or(u64::MAX, Storage::revision);
+            watch::missed(&selection, &state.storage, revision, up_to)
+        }
+        (Version::Unset | Version::Zero, _) => Vec::new(),
     };
-    let receiver = state.watchers.add(selection, state.watch_buffer);
+    let held = cache.map(|cache| match options.version {
+        Version::At(revision) if !with_initial => revision.max(cache.revision()),
+        _ => cache.revision(),
+    });
+    let buffer = state.watchers.add(selection, state.watch_buffer, held);
     let (served, form, clock) = (context.served.clone(), context.form, state.clock.clone());
     let render = Arc::new(move |object: &Value| form::object(&served, object, form, clock.wall()));
     let type_of_bookmarks = (context.served.api_version().into_owned(), context.served.kind.clone());
     let told: Option<Arc<AtomicU64>> = options.bookmarks.then(|| state.told.clone());
-    Ok(Reply::watch(WatchBody::new(initial, receiver, render, type_of_bookmarks, options.timeout, told)))
+    let source = Source::new(initial, buffer, held, options.timeout, told);
+    Ok(Reply::watch(WatchBody::new(source, render, type_of_bookmarks)))
 }
 
 /// What a list or a watch selects; refused if it names a field that the resource does not offer.
