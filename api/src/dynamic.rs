@@ -41,4 +41,8 @@ impl Object for DynamicObject {
     fn meta(&self) -> &ObjectMeta {
         &self.metadata
     }
+
+    fn type_meta(&self) -> Option<(&str, &str)> {
+        (!self.kind.is_empty()).then_some((&self.api_version, &self.kind))
+    }
 }

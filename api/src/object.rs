@@ -77,6 +77,12 @@ pub trait Object: Send + Sync + 'static {
         self.meta().resource_version()
     }
 
+    /// The `apiVersion` and `kind` that the object came with, for types that keep them: an informer passes over what is of
+    /// another kind than it follows.
+    fn type_meta(&self) -> Option<(&str, &str)> {
+        None
+    }
+
     /// The key under which caches and queues know the object.
     ///
     /// # Errors

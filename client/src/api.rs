@@ -98,7 +98,7 @@ impl<K: Object + DeserializeOwned> Api<K> {
     /// If the server refuses; what happens later, the stream reports.
     pub async fn watch(&self, params: &WatchParams) -> Result<WatchStream<K>, Error> {
         let target = params.target(self.collection(&self.namespace)?);
-        Ok(WatchStream::new(self.client.send(Method::GET, target, Bytes::new()).await?))
+        Ok(WatchStream::new(self.client.send(Method::GET, target, Bytes::new()).await?.events()?))
     }
 }
 

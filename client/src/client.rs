@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 
 use crate::config::Config;
 use crate::connect::{Connector, ConnectorService, TcpConnector};
+use crate::decode::WatchError;
 use crate::error::{Error, TransportError};
 use crate::limits::{MAX_ERROR_BODY, RETRIES};
 use crate::retry;
@@ -66,6 +67,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(crate) struct Answer {
     pub(crate) method: Method,
     pub(crate) target: String,
+    pub(crate) content_type: Option<HeaderValue>,
     pub(crate) body: Incoming,
 }
 
@@ -109,9 +111,10 @@ impl Client {
             Err(cause) => return Err(Error::Transport { method, target, cause }),
         };
         let code = response.status();
-        let body = response.into_body();
+        let (head, body) = response.into_parts();
         if code.is_success() {
-            return Ok(Answer { method, target, body });
+            let content_type = head.headers.get(CONTENT_TYPE).cloned();
+            return Ok(Answer { method, target, content_type, body });
         }
         // A body that breaks off or never ends says no less than its first bytes; the code counts.
         let text = Limited::new(body, MAX_ERROR_BODY).collect().await.map(|body| body.to_bytes());
@@ -256,9 +259,19 @@ fn no_trust() -> Result<rustls::ClientConfig, rustls::Error> {
 // === impl Answer ===
 
 impl Answer {
+    /// Refuses what says that it is something else than JSON.
+    pub(crate) fn events(self) -> Result<Self, Error> {
+        let said =
+            self.content_type.as_ref().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        match said.filter(|said| !said.starts_with("application/json")) {
+            Some(said) => Err(Error::Watch { target: self.target, cause: WatchError::NotJson(said) }),
+            None => Ok(self),
+        }
+    }
+
     /// Reads the body to its end and decodes it.
     pub(crate) async fn decode<T: DeserializeOwned>(self) -> Result<T, Error> {
-        let Self { method, target, body } = self;
+        let Self { method, target, body, .. } = self;
         let bytes = match body.collect().await {
             Ok(body) => body.to_bytes(),
             Err(error) => {

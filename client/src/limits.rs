@@ -9,6 +9,10 @@ pub(crate) const MAX_OBJECT: usize = 16 << 20;
 /// The largest list without its items, in bytes: kind, version and a continue token, which is under 1 KiB.
 pub(crate) const MAX_LIST_ENVELOPE: usize = 64 << 10;
 
+/// Up to how many bytes it is tried at the end of a chunk whether an event of a watch is complete without the end of its line.
+/// Each trial reads all of it.
+pub(crate) const MAX_UNENDED: usize = 1 << 20;
+
 /// How much of an error's body is read, in bytes. Statuses are small; what follows is a proxy's page.
 pub(crate) const MAX_ERROR_BODY: usize = 64 << 10;
 

@@ -32,6 +32,9 @@ pub struct WatchParams {
     pub bookmarks: bool,
     /// After how long the server ends the watch, in whole seconds; its own choice if none.
     pub timeout: Option<Duration>,
+    /// Whether to begin with an event for each object that is there, and a bookmark that says that they were all: a streaming
+    /// list, of nothing older than the version.
+    pub send_initial_events: bool,
 }
 
 /// How the `resourceVersion` of a list is meant.
@@ -118,6 +121,8 @@ impl WatchParams {
             .with("resourceVersion", &self.resource_version)
             .with("allowWatchBookmarks", if self.bookmarks { "true" } else { "" })
             .with("timeoutSeconds", &timeout)
+            .with("sendInitialEvents", if self.send_initial_events { "true" } else { "" })
+            .with("resourceVersionMatch", if self.send_initial_events { "NotOlderThan" } else { "" })
             .finish()
     }
 }

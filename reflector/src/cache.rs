@@ -1,43 +1,72 @@
 //! The store of an informer together with the handlers that hear of its changes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashSet;
-use lariat_api::{KeyError, Object, ObjectKey};
+use hashbrown::HashMap;
+use lariat_api::{Kind, Object, ObjectKey};
 use lariat_store::Store;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
+use crate::delivery::{Event, Listener};
+use crate::error::{ReflectorError, TransformError};
 use crate::handler::Deleted;
-use crate::listener::{Listener, Notification};
+use crate::relist::Relist;
+use crate::version::SyncVersion;
 
 pub(crate) struct Cache<K> {
     store: Store<K>,
+    kind: Kind,
+    transform: Option<Transform<K>>,
+    /// The versions of objects whose transform changed theirs.
+    versions: Mutex<HashMap<ObjectKey, Arc<str>, FixedState>>,
+    /// Up to which version of the server the store has come.
+    pub(crate) version: SyncVersion,
     /// Held while a change is applied and handed out, so that a handler that is added meanwhile hears of it either as
     /// part of the store or as a change.
     audience: Mutex<Audience<K>>,
 }
 
+/// Changes an object before it is stored.
+pub(crate) type Transform<K> = Arc<dyn Fn(&mut K) -> Result<(), TransformError> + Send + Sync>;
+
 pub(crate) struct Audience<K> {
     pub(crate) listeners: Vec<Listener<K>>,
     /// Whether the first list is in the store.
     pub(crate) synced: watch::Sender<bool>,
+    /// Whether handlers are told of updates from a version to the same.
+    pub(crate) tell_unchanged: bool,
+    /// Whether an object that was created again while nobody looked is an update to handlers.
+    pub(crate) recreation_is_update: bool,
+    /// How often it is looked which handlers are to be told of everything again; zero for never.
+    pub(crate) resync_check: Duration,
 }
 
-/// What a list brought, against what the cache held.
-pub(crate) struct Relist<K> {
-    /// Objects that the cache did not hold in this version, in the order of the list.
-    changed: Vec<(ObjectKey, Arc<K>)>,
-    /// The keys of all objects in the list. Empty if the cache was empty, when nothing can be missing.
-    present: HashSet<ObjectKey, FixedState>,
-    cache_was_empty: bool,
+/// An object, ready to be stored.
+pub(crate) struct Fresh<K> {
+    pub(crate) key: ObjectKey,
+    pub(crate) object: Arc<K>,
+    /// Its version, if the transform has changed it.
+    version: Option<Arc<str>>,
 }
 
 impl<K: Object> Cache<K> {
-    pub(crate) fn new(store: Store<K>) -> Self {
+    pub(crate) fn new(kind: Kind, store: Store<K>, transform: Option<Transform<K>>) -> Self {
         Self {
             store,
-            audience: Mutex::new(Audience { listeners: Vec::new(), synced: watch::Sender::new(false) }),
+            kind,
+            transform,
+            versions: Mutex::default(),
+            version: SyncVersion::new(),
+            audience: Mutex::new(Audience {
+                listeners: Vec::new(),
+                synced: watch::Sender::new(false),
+                tell_unchanged: false,
+                recreation_is_update: false,
+                resync_check: Duration::ZERO,
+            }),
         }
     }
 
@@ -49,110 +78,184 @@ impl<K: Object> Cache<K> {
         self.audience.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Applies an object that a watch said was added or modified. What it is to the handlers depends on the store.
-    pub(crate) fn apply(&self, object: K) -> Result<(), KeyError> {
-        let (key, new) = (object.key()?, Arc::new(object));
+    /// Checks and transforms an object that came from the server.
+    pub(crate) fn prepare(&self, mut object: K) -> Result<Fresh<K>, ReflectorError> {
+        self.check_kind(&object)?;
+        let key = object.key().map_err(ReflectorError::NoKey)?;
+        let mut version = None;
+        if let Some(transform) = &self.transform {
+            let before = object.resource_version().to_owned();
+            transform(&mut object).map_err(|cause| ReflectorError::Transform { key: key.clone(), cause })?;
+            if object.resource_version() != before {
+                version = Some(before.into());
+            }
+        }
+        Ok(Fresh { key, object: Arc::new(object), version })
+    }
+
+    fn check_kind(&self, object: &K) -> Result<(), ReflectorError> {
+        let Some((api_version, kind)) = object.type_meta() else { return Ok(()) };
+        if kind == self.kind.kind() && api_version == self.kind.api_version() {
+            return Ok(());
+        }
+        Err(ReflectorError::WrongKind {
+            wanted: format!("{} {}", self.kind.api_version(), self.kind.kind()),
+            found: format!("{api_version} {kind}"),
+            name: object.name().to_owned(),
+        })
+    }
+
+    /// Applies an object that a watch said was added or modified. What it is to the handlers depends on the store. The cache
+    /// has come to its version then, if versions count.
+    pub(crate) fn apply(&self, fresh: Fresh<K>, version_counts: bool) {
         let audience = self.audience();
+        let is_unchanged = self.holds(&fresh);
+        let Fresh { key, object: new, version } = fresh;
+        self.note_version(&key, version.clone());
         let old = self.store.insert(key.clone(), new.clone());
-        audience.tell_change(&key, old, new);
-        Ok(())
+        if version_counts {
+            self.version.advance(version.as_deref().unwrap_or_else(|| new.resource_version()));
+        }
+        audience.tell_change(&key, old, new, is_unchanged);
     }
 
     /// Applies an object that a watch said was deleted. Handlers hear of it even if the cache did not hold it.
-    pub(crate) fn delete(&self, object: K) -> Result<(), KeyError> {
-        let (key, object) = (object.key()?, Arc::new(object));
+    pub(crate) fn delete(&self, mut object: K) -> Result<(), ReflectorError> {
+        self.check_kind(&object)?;
+        let key = object.key().map_err(ReflectorError::NoKey)?;
+        let version = object.resource_version().to_owned();
+        let transformed = self.transform.as_ref().map_or(Ok(()), |transform| transform(&mut object));
         let audience = self.audience();
-        self.store.remove(key.as_str());
-        audience.tell(|| Notification::Deleted(Deleted::Final { key: key.clone(), object: object.clone() }));
+        self.note_version(&key, None);
+        let last_known = self.store.remove(key.as_str());
+        self.version.advance(&version);
+        match (transformed, last_known) {
+            (Ok(()), _) => {
+                let object = Arc::new(object);
+                audience.tell(|| Event::Deleted(Deleted::Final { key: key.clone(), object: object.clone() }));
+            }
+            // It is gone all the same. What handlers may see of it is what they have seen before.
+            (Err(error), Some(last_known)) => {
+                tracing::warn!(%key, %error, "transform of a deleted object failed");
+                let deleted = || Deleted::Tombstone { key: key.clone(), last_known: last_known.clone() };
+                audience.tell(|| Event::Deleted(deleted()));
+            }
+            (Err(error), None) => tracing::warn!(%key, %error, "transform of a deleted object failed"),
+        }
         Ok(())
     }
 
-    pub(crate) fn begin_relist(&self) -> Relist<K> {
-        Relist { changed: Vec::new(), present: HashSet::default(), cache_was_empty: self.store.is_empty() }
-    }
-
     /// Makes the cache equal to a list in one step, then tells of the deletions and of the changes in the list's order.
-    pub(crate) fn finish_relist(&self, relist: Relist<K>) {
-        let Relist { changed, present, .. } = relist;
+    pub(crate) fn finish_relist(&self, relist: Relist<K>, version: &str) {
+        let (changed, present) = relist.into_parts();
         let audience = self.audience();
         let mut missing: Vec<ObjectKey> = self.store.keys();
         missing.retain(|key| !present.contains(key));
         missing.sort_unstable();
+        let unchanged: Vec<bool> =
+            changed.iter().map(|fresh| audience.tell_unchanged && self.holds(fresh)).collect();
         let (deleted, changed) = self.store.transaction(|writes| {
             let deleted: Vec<_> =
                 missing.into_iter().filter_map(|key| Some((writes.remove(key.as_str())?, key))).collect();
             let changed: Vec<_> = changed
                 .into_iter()
-                .map(|(key, new)| (writes.insert(key.clone(), new.clone()), key, new))
+                .map(|Fresh { key, object, version }| {
+                    self.note_version(&key, version);
+                    (writes.insert(key.clone(), object.clone()), key, object)
+                })
                 .collect();
             (deleted, changed)
         });
+        self.version.set(version);
         for (last_known, key) in deleted {
+            self.note_version(&key, None);
             audience.tell(|| {
-                Notification::Deleted(Deleted::Tombstone { key: key.clone(), last_known: last_known.clone() })
+                Event::Deleted(Deleted::Tombstone { key: key.clone(), last_known: last_known.clone() })
             });
         }
-        for (old, key, new) in changed {
-            audience.tell_change(&key, old, new);
+        for ((old, key, new), is_unchanged) in changed.into_iter().zip(unchanged) {
+            audience.tell_change(&key, old, new, is_unchanged);
         }
         if !audience.synced.send_replace(true) {
-            audience.tell(|| Notification::Synced);
+            audience.tell(|| Event::Synced);
         }
+    }
+
+    /// Whether the cache holds an object in this very version, as it was before the transform.
+    pub(crate) fn holds(&self, fresh: &Fresh<K>) -> bool {
+        let Some(held) = self.store.get(fresh.key.as_str()) else { return false };
+        if held.uid() != fresh.object.uid() {
+            return false;
+        }
+        let version = fresh.version();
+        let is_same = match self.versions().get(fresh.key.as_str()) {
+            Some(held) => **held == *version,
+            None => held.resource_version() == version,
+        };
+        is_same && !version.is_empty()
+    }
+
+    /// Tells the handlers that are due of everything.
+    pub(crate) fn resync(&self, now: Instant) {
+        let mut audience = self.audience();
+        let due: Vec<u64> =
+            audience.listeners.iter_mut().filter_map(|one| one.is_due(now).then_some(one.id)).collect();
+        if due.is_empty() {
+            return;
+        }
+        let objects = self.store.list();
+        for listener in audience.listeners.iter().filter(|listener| due.contains(&listener.id)) {
+            for object in &objects {
+                listener.send(Event::Updated { old: object.clone(), new: object.clone() });
+            }
+        }
+    }
+
+    fn note_version(&self, key: &ObjectKey, version: Option<Arc<str>>) {
+        if self.transform.is_none() {
+            return;
+        }
+        match version {
+            Some(version) => drop(self.versions().insert(key.clone(), version)),
+            None => drop(self.versions().remove(key.as_str())),
+        }
+    }
+
+    fn versions(&self) -> MutexGuard<'_, HashMap<ObjectKey, Arc<str>, FixedState>> {
+        self.versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<K: Object> Relist<K> {
-    /// Takes note of an object of the list. One that the cache holds in the same version is dropped at once, so that a
-    /// relist of what did not change takes no memory.
-    pub(crate) fn take(&mut self, object: K, cache: &Cache<K>) -> Result<(), KeyError> {
-        let key = object.key()?;
-        if !self.cache_was_empty {
-            if let Some((known, held)) = cache.store.get_key_value(key.as_str())
-                && same_version(&*held, &object)
-            {
-                self.present.insert(known);
-                return Ok(());
-            }
-            self.present.insert(key.clone());
-        }
-        self.changed.push((key, Arc::new(object)));
-        Ok(())
-    }
-
-    /// Takes note that an object is in the list, though it cannot be used: what the cache holds stays.
-    pub(crate) fn keep(&mut self, key: ObjectKey) {
-        self.present.insert(key);
+impl<K: Object> Fresh<K> {
+    /// The version, as it was before the transform.
+    pub(crate) fn version(&self) -> &str {
+        self.version.as_deref().unwrap_or_else(|| self.object.resource_version())
     }
 }
 
 impl<K: Object> Audience<K> {
-    pub(crate) fn tell(&self, notification: impl Fn() -> Notification<K>) {
+    pub(crate) fn tell(&self, event: impl Fn() -> Event<K>) {
         for listener in &self.listeners {
-            listener.send(notification());
+            listener.send(event());
         }
     }
 
     /// Tells that `new` took the place of `old`.
-    fn tell_change(&self, key: &ObjectKey, old: Option<Arc<K>>, new: Arc<K>) {
+    fn tell_change(&self, key: &ObjectKey, old: Option<Arc<K>>, new: Arc<K>, is_unchanged: bool) {
         let is_in_initial_list = !*self.synced.borrow();
-        let added = || Notification::Added { object: new.clone(), is_in_initial_list };
+        let added = || Event::Added { object: new.clone(), is_in_initial_list };
         match old {
             None => self.tell(added),
-            Some(old) if same_version(&*old, &*new) => {}
-            Some(old) if old.uid() == new.uid() => {
-                self.tell(|| Notification::Updated { old: old.clone(), new: new.clone() });
+            Some(_) if is_unchanged && !self.tell_unchanged => {}
+            Some(old) if old.uid() == new.uid() || self.recreation_is_update => {
+                self.tell(|| Event::Updated { old: old.clone(), new: new.clone() });
             }
             // Deleted and created again under the same name while nobody looked.
             Some(old) => {
                 let deleted = || Deleted::Tombstone { key: key.clone(), last_known: old.clone() };
-                self.tell(|| Notification::Deleted(deleted()));
+                self.tell(|| Event::Deleted(deleted()));
                 self.tell(added);
             }
         }
     }
-}
-
-/// Whether two objects under one key are the same object in the same version.
-fn same_version<K: Object>(a: &K, b: &K) -> bool {
-    !a.resource_version().is_empty() && a.resource_version() == b.resource_version() && a.uid() == b.uid()
 }

@@ -1,20 +1,28 @@
 use std::fmt::{self, Debug, Formatter};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use lariat_api::{Kind, Object, Randomness};
 use lariat_client::Api;
-use lariat_store::{DuplicateIndex, Indexers, Lister, NAMESPACE_INDEX, Store};
+use lariat_store::{DuplicateIndex, Indexers, Lister};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::backoff::{Backoff, BackoffConfig};
-use crate::cache::Cache;
-use crate::error::{ErrorHandler, ReflectorError};
+use crate::builder::InformerBuilder;
+use crate::cache::{Audience, Cache};
+use crate::delivery::{
+    AsyncHandler, Delivery, Ends, Event, Handler, Listener, Queue, Resync, Subscription, pump,
+};
+use crate::error::ErrorHandler;
 use crate::handler::EventHandler;
-use crate::listener::{Delivery, Notification, listener};
-use crate::reflector::{Reflector, SyncVersion};
+use crate::limits::MIN_RESYNC;
+use crate::metrics::Metrics;
+use crate::reflector::{Memory, Reflector, Settings};
+use crate::registration::{Registration, Stopped, SubscribeError};
 
 /// A cache of one kind of object that follows an API server, shared by several handlers.
 ///
@@ -49,51 +57,28 @@ use crate::reflector::{Reflector, SyncVersion};
 /// # Ok(())
 /// # }
 /// ```
-pub struct Informer<K>(Arc<Shared<K>>);
+pub struct Informer<K>(pub(crate) Arc<Shared<K>>);
 
-/// Makes an [`Informer`].
-pub struct InformerBuilder<K> {
-    api: Api<K>,
-    name: Option<String>,
-    label_selector: String,
-    field_selector: String,
-    indexers: Indexers<K>,
-    backoff: BackoffConfig,
-    randomness: Option<Randomness>,
-    on_error: Option<ErrorHandler>,
-}
-
-/// A handler's place in an informer.
-#[derive(Debug, Clone)]
-pub struct Registration {
-    id: u64,
-    synced: watch::Receiver<bool>,
-}
-
-/// A handler that came too late.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("informer {0:?} has stopped: handlers must be added before")]
-pub struct Stopped(pub String);
-
-struct Shared<K> {
-    name: Arc<str>,
-    api: Api<K>,
-    cache: Arc<Cache<K>>,
-    version: Arc<SyncVersion>,
+pub(crate) struct Shared<K> {
+    pub(crate) name: Arc<str>,
+    pub(crate) api: Api<K>,
+    pub(crate) cache: Arc<Cache<K>>,
+    pub(crate) metrics: Arc<dyn Metrics>,
+    /// How often handlers are told of everything again that do not say; zero for never.
+    pub(crate) resync: Duration,
     /// What the reflector is made of, until it is.
-    parts: Mutex<Option<Parts>>,
-    tasks: Mutex<Tasks<K>>,
+    pub(crate) parts: Mutex<Option<Parts>>,
+    pub(crate) tasks: Mutex<Tasks<K>>,
 }
 
-struct Parts {
-    label_selector: String,
-    field_selector: String,
-    backoff: BackoffConfig,
-    randomness: Randomness,
-    on_error: Option<ErrorHandler>,
+pub(crate) struct Parts {
+    pub(crate) settings: Settings,
+    pub(crate) backoff: BackoffConfig,
+    pub(crate) randomness: Randomness,
+    pub(crate) on_error: Option<ErrorHandler>,
 }
 
-struct Tasks<K> {
+pub(crate) struct Tasks<K> {
     next_id: u64,
     state: State<K>,
 }
@@ -108,16 +93,7 @@ enum State<K> {
 impl<K: Object + DeserializeOwned> Informer<K> {
     /// Begins an informer of what `api` serves.
     pub fn builder(api: Api<K>) -> InformerBuilder<K> {
-        InformerBuilder {
-            api,
-            name: None,
-            label_selector: String::new(),
-            field_selector: String::new(),
-            indexers: Indexers::new(),
-            backoff: BackoffConfig::default(),
-            randomness: None,
-            on_error: None,
-        }
+        InformerBuilder::new(api)
     }
 
     /// Follows the server until `shutdown` is ready, then returns once every handler has heard of everything.
@@ -137,6 +113,7 @@ impl<K: Object + DeserializeOwned> Informer<K> {
             biased;
             () = shutdown => {}
             never = reflector.run() => match never {},
+            () = self.resync() => {}
         }
         let mut tasks = guard.0.stop();
         while tasks.join_next().await.is_some() {}
@@ -152,23 +129,36 @@ impl<K: Object + DeserializeOwned> Informer<K> {
         Some(Reflector {
             name: self.0.name.clone(),
             api: self.0.api.clone(),
-            label_selector: parts.label_selector,
-            field_selector: parts.field_selector,
             cache: self.0.cache.clone(),
+            settings: parts.settings,
             backoff: Backoff::new(parts.backoff, parts.randomness.clone()),
             randomness: parts.randomness,
             on_error: parts.on_error,
-            version: self.0.version.clone(),
-            version_is_unavailable: false,
-            lists_in_pages: false,
+            metrics: self.0.metrics.clone(),
+            memory: Memory::default(),
         })
+    }
+
+    /// Tells handlers of everything when they are due; never ends.
+    async fn resync(&self) {
+        let check = self.0.cache.audience().resync_check;
+        if check.is_zero() {
+            return std::future::pending().await;
+        }
+        let mut ticks = interval_at(Instant::now() + check, check);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            self.0.cache.resync(Instant::now());
+        }
     }
 }
 
 impl<K: Object> Informer<K> {
     /// Adds a handler, before the start or while the informer runs.
     ///
-    /// It hears of every object that is in the cache as added, and then of all changes, without gap or repetition.
+    /// It hears of every object that is in the cache as added, and then of all changes, without gap or repetition. While it is
+    /// more than 1,024 changes behind, those of one object are folded together.
     ///
     /// # Errors
     ///
@@ -178,33 +168,192 @@ impl<K: Object> Informer<K> {
     ///
     /// If the informer runs and this is not called on its tokio runtime.
     pub fn add_handler(&self, handler: impl EventHandler<K>) -> Result<Registration, Stopped> {
-        let mut tasks = self.0.tasks();
-        let id = tasks.next_id;
-        let (done, synced) = watch::channel(false);
-        let (listener, delivery) = listener(id, self.0.name.clone(), Arc::new(handler), done);
-        match &mut tasks.state {
-            State::New(waiting) => waiting.push(delivery),
-            State::Running(running) => drop(running.spawn(delivery.run())),
-            State::Stopped => return Err(Stopped(self.0.name.to_string())),
-        }
-        tasks.next_id += 1;
-
-        let mut audience = self.0.cache.audience();
-        for object in self.0.cache.store().list() {
-            listener.send(Notification::Added { object, is_in_initial_list: true });
-        }
-        if *audience.synced.borrow() {
-            listener.send(Notification::Synced);
-        }
-        audience.listeners.push(listener);
-        Ok(Registration { id, synced })
+        self.add_handler_with_resync_period(handler, self.0.resync)
     }
 
-    /// Removes a handler. What is in its queue it still hears of; nothing that happens from now on.
+    /// Adds a handler that is told of every object again each `period`, as an update from itself to itself; zero for never.
     ///
-    /// A handler that was removed before is ignored.
+    /// Periods under a second are a second. An informer without a [resync period](InformerBuilder::resync_period) tells nobody.
+    /// Before the start a shorter period than the informer's shortens how often it looks who is due; later it is lengthened
+    /// to that.
+    ///
+    /// # Errors
+    ///
+    /// If the informer has stopped.
+    ///
+    /// # Panics
+    ///
+    /// If the informer runs and this is not called on its tokio runtime.
+    pub fn add_handler_with_resync_period(
+        &self,
+        handler: impl EventHandler<K>,
+        period: Duration,
+    ) -> Result<Registration, Stopped> {
+        self.add(Handler::Sync(Arc::new(handler)), period)
+    }
+
+    /// Adds a closure that returns a future, which is waited for before the next call. It is told of
+    /// [`Event::Synced`] too.
+    ///
+    /// # Errors
+    ///
+    /// If the informer has stopped.
+    ///
+    /// # Panics
+    ///
+    /// If the informer runs and this is not called on its tokio runtime.
+    ///
+    /// # Example
+    ///
+    /// ```no_run
+    /// # use lariat_api::DynamicObject;
+    /// # use lariat_reflector::{Event, Informer};
+    /// # async fn write(_: Event<DynamicObject>) {}
+    /// # fn add(informer: Informer<DynamicObject>) -> Result<(), lariat_reflector::Stopped> {
+    /// informer.add_async_handler(|event| async move { write(event).await })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn add_async_handler<F>(
+        &self,
+        mut handler: impl FnMut(Event<K>) -> F + Send + 'static,
+    ) -> Result<Registration, Stopped>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let handler: AsyncHandler<K> = Box::new(move |event| Box::pin(handler(event)));
+        self.add(Handler::Async(handler), self.0.resync)
+    }
+
+    /// The changes as a stream.
+    ///
+    /// # Errors
+    ///
+    /// If the informer has stopped.
+    pub fn subscribe(&self) -> Result<Subscription<K>, Stopped> {
+        let mut tasks = self.0.tasks();
+        if matches!(tasks.state, State::Stopped) {
+            return Err(Stopped(self.0.name.to_string()));
+        }
+        let (_, ends, listener) = self.listener(&mut tasks, self.0.resync);
+        self.listen(listener);
+        Ok(Subscription::new(ends))
+    }
+
+    /// The changes as a channel that holds so many, for threads that are not on a tokio runtime. A thread fills it until the
+    /// informer has stopped and all is read, or until the receiver is dropped and something changes.
+    ///
+    /// # Errors
+    ///
+    /// If the informer has stopped, or there is no thread.
+    ///
+    /// # Example
+    ///
+    /// ```no_run
+    /// # fn consume(informer: lariat_reflector::Informer<lariat_api::DynamicObject>) -> Result<(), Box<dyn std::error::Error>> {
+    /// let events = informer.subscribe_channel(16)?;
+    /// std::thread::spawn(move || {
+    ///     for event in events {
+    ///         println!("{event:?}");
+    ///     }
+    /// });
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn subscribe_channel(
+        &self,
+        capacity: usize,
+    ) -> Result<crossbeam_channel::Receiver<Event<K>>, SubscribeError> {
+        let mut tasks = self.0.tasks();
+        if matches!(tasks.state, State::Stopped) {
+            return Err(SubscribeError::Stopped(Stopped(self.0.name.to_string())));
+        }
+        let (_, ends, listener) = self.listener(&mut tasks, self.0.resync);
+        let receiver = pump(ends, capacity).map_err(SubscribeError::Thread)?;
+        self.listen(listener);
+        Ok(receiver)
+    }
+
+    /// Removes a handler: what is in its queue it does not hear of any more. A call that has begun may still go on when this
+    /// returns; [`shut_down_handler`](Self::shut_down_handler) waits for it.
+    ///
+    /// One that was removed before is ignored.
     pub fn remove_handler(&self, registration: &Registration) {
-        self.0.cache.audience().listeners.retain(|listener| listener.id != registration.id);
+        self.0.cache.audience().listeners.retain(|listener| {
+            let stays = listener.id != registration.id;
+            if !stays {
+                listener.queue.cancel();
+            }
+            stays
+        });
+    }
+
+    /// Removes a handler and waits until the call that has begun returns. Must not be called by the handler itself, which would
+    /// wait for itself.
+    ///
+    /// # Cancel safety
+    ///
+    /// The handler is removed even if the future is dropped after its first poll.
+    pub async fn shut_down_handler(&self, registration: &Registration) {
+        self.remove_handler(registration);
+        let is_new = {
+            // Before the start there is nothing to wait for.
+            let mut tasks = self.0.tasks();
+            match &mut tasks.state {
+                State::New(waiting) => {
+                    waiting.retain(|delivery| !delivery.ends.queue.is_cancelled());
+                    true
+                }
+                State::Running(_) | State::Stopped => false,
+            }
+        };
+        if !is_new {
+            registration.finished().await;
+        }
+    }
+
+    fn add(&self, handler: Handler<K>, resync: Duration) -> Result<Registration, Stopped> {
+        let mut tasks = self.0.tasks();
+        if matches!(tasks.state, State::Stopped) {
+            return Err(Stopped(self.0.name.to_string()));
+        }
+        let (registration, ends, listener) = self.listener(&mut tasks, resync);
+        let delivery = Delivery { ends, handler, metrics: self.0.metrics.clone() };
+        match &mut tasks.state {
+            State::New(waiting) => waiting.push(delivery),
+            State::Running(running) => {
+                // Those that were removed are forgotten here, so that they do not pile up.
+                while running.try_join_next().is_some() {}
+                running.spawn(delivery.run());
+            }
+            State::Stopped => {}
+        }
+        self.listen(listener);
+        Ok(registration)
+    }
+
+    fn listener(&self, tasks: &mut Tasks<K>, resync: Duration) -> (Registration, Ends<K>, Listener<K>) {
+        let id = tasks.next_id;
+        tasks.next_id += 1;
+        let (done, synced) = watch::channel(false);
+        let queue = Queue::new();
+        let ends = Ends { queue: queue.clone(), synced: done, informer: self.0.name.clone() };
+        let is_new = matches!(tasks.state, State::New(_));
+        let resync = self.0.cache.audience().plan_resync(resync, is_new);
+        (Registration { id, synced }, ends, Listener { id, queue, resync })
+    }
+
+    /// Lets a listener hear of all that is there, and then of what changes.
+    fn listen(&self, listener: Listener<K>) {
+        let mut audience = self.0.cache.audience();
+        for object in self.0.cache.store().list() {
+            listener.send(Event::Added { object, is_in_initial_list: true });
+        }
+        if *audience.synced.borrow() {
+            listener.send(Event::Synced);
+        }
+        audience.listeners.retain(|listener| !listener.queue.is_cancelled());
+        audience.listeners.push(listener);
     }
 
     /// A read-only view of the cache.
@@ -221,7 +370,7 @@ impl<K: Object> Informer<K> {
         self.0.cache.store().add_indexers(indexers)
     }
 
-    /// The name, as errors and logs give it.
+    /// The name, as errors, logs and metrics give it.
     pub fn name(&self) -> &str {
         &self.0.name
     }
@@ -232,8 +381,21 @@ impl<K: Object> Informer<K> {
     }
 
     /// The resourceVersion up to which the cache follows the server; `""` before the first list.
+    ///
+    /// What the server knew at that version is in the cache, so this is client-go's `LastStoreSyncResourceVersion` as well as
+    /// its `LastSyncResourceVersion`.
     pub fn last_sync_resource_version(&self) -> String {
-        self.0.version.get()
+        self.0.cache.version.current()
+    }
+
+    /// Waits until the cache holds what the server knew at a version: after a write, at the version that it returned, one reads
+    /// one's own write. Waits for ever if the informer does not run, so give it a time-out.
+    ///
+    /// # Cancel safety
+    ///
+    /// A call that is dropped changes nothing.
+    pub async fn wait_for(&self, resource_version: &str) {
+        self.0.cache.version.reached(resource_version).await;
     }
 
     /// Whether the first list is in the cache.
@@ -242,9 +404,29 @@ impl<K: Object> Informer<K> {
     }
 
     /// Waits until the first list is in the cache. This may be for ever: a server may refuse to list.
+    ///
+    /// # Cancel safety
+    ///
+    /// A call that is dropped changes nothing.
     pub async fn wait_for_sync(&self) {
-        let synced = self.0.cache.audience().synced.subscribe();
-        wait(synced).await;
+        let mut synced = self.0.cache.audience().synced.subscribe();
+        // An error means that nobody is left to set it, and so that there is nothing left to wait for.
+        let _ = synced.wait_for(|synced| *synced).await;
+    }
+
+    /// Whether the informer was stopped.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self.0.tasks().state, State::Stopped)
+    }
+
+    /// How many changes the handler that is furthest behind has yet to hear of.
+    pub fn pending(&self) -> usize {
+        self.0.cache.audience().listeners.iter().map(|listener| listener.queue.len()).max().unwrap_or(0)
+    }
+
+    /// How many changes were folded into others, because their handler was too far behind, by the handlers that are there.
+    pub fn coalesced(&self) -> u64 {
+        self.0.cache.audience().listeners.iter().map(|listener| listener.queue.coalesced()).sum()
     }
 }
 
@@ -260,103 +442,19 @@ impl<K> Debug for Informer<K> {
     }
 }
 
-impl Registration {
-    /// Whether the handler was called for every object of the first list, or, if it came later, for every object that
-    /// was there.
-    pub fn has_synced(&self) -> bool {
-        *self.synced.borrow()
-    }
+// === impl Audience ===
 
-    /// Waits until [`has_synced`](Self::has_synced), or until the informer has stopped.
-    pub async fn wait_for_sync(&self) {
-        wait(self.synced.clone()).await;
-    }
-}
-
-async fn wait(mut synced: watch::Receiver<bool>) {
-    // An error means that nobody is left to set it, and so that there is nothing left to wait for.
-    let _ = synced.wait_for(|synced| *synced).await;
-}
-
-// === impl InformerBuilder ===
-
-impl<K: Object> InformerBuilder<K> {
-    /// The name in errors and logs; the kind's if none is given.
-    #[must_use]
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
-
-    /// Follows only objects with matching labels.
-    #[must_use]
-    pub fn label_selector(mut self, selector: impl Into<String>) -> Self {
-        self.label_selector = selector.into();
-        self
-    }
-
-    /// Follows only objects with matching fields.
-    #[must_use]
-    pub fn field_selector(mut self, selector: impl Into<String>) -> Self {
-        self.field_selector = selector.into();
-        self
-    }
-
-    /// Indexes of the cache, beside the one by namespace, which namespaced kinds always have.
-    #[must_use]
-    pub fn indexers(mut self, indexers: Indexers<K>) -> Self {
-        self.indexers = indexers;
-        self
-    }
-
-    /// How long to wait between attempts that fail.
-    #[must_use]
-    pub fn backoff(mut self, backoff: BackoffConfig) -> Self {
-        self.backoff = backoff;
-        self
-    }
-
-    /// Where jitter comes from; the operating system's randomness if nothing is given.
-    #[must_use]
-    pub fn randomness(mut self, randomness: Randomness) -> Self {
-        self.randomness = Some(randomness);
-        self
-    }
-
-    /// Is told of everything that goes wrong; all of it is logged too.
-    #[must_use]
-    pub fn on_error(mut self, f: impl Fn(&str, &ReflectorError) + Send + Sync + 'static) -> Self {
-        self.on_error = Some(Arc::new(f));
-        self
-    }
-
-    /// The informer. Nothing is asked of the server before it runs.
-    pub fn build(self) -> Informer<K> {
-        let mut indexers = self.indexers;
-        if self.api.kind().is_namespaced() && !indexers.names().any(|name| name == NAMESPACE_INDEX) {
-            indexers = indexers.with(NAMESPACE_INDEX, |object: &K, emit| emit(object.namespace()));
+impl<K> Audience<K> {
+    /// How often a handler is told of everything again, of how often it wants to be.
+    fn plan_resync(&mut self, wanted: Duration, is_new: bool) -> Option<Resync> {
+        if wanted.is_zero() || self.resync_check.is_zero() {
+            return None;
         }
-        let name = self.name.unwrap_or_else(|| self.api.kind().to_string());
-        Informer(Arc::new(Shared {
-            name: name.into(),
-            cache: Arc::new(Cache::new(Store::with_indexers(indexers))),
-            api: self.api,
-            version: Arc::default(),
-            parts: Mutex::new(Some(Parts {
-                label_selector: self.label_selector,
-                field_selector: self.field_selector,
-                backoff: self.backoff,
-                randomness: self.randomness.unwrap_or_else(Randomness::from_os),
-                on_error: self.on_error,
-            })),
-            tasks: Mutex::new(Tasks { next_id: 0, state: State::New(Vec::new()) }),
-        }))
-    }
-}
-
-impl<K> Debug for InformerBuilder<K> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InformerBuilder").field("api", &self.api).finish_non_exhaustive()
+        let wanted = wanted.max(MIN_RESYNC);
+        if is_new && wanted < self.resync_check {
+            self.resync_check = wanted;
+        }
+        Some(Resync::new(wanted.max(self.resync_check), Instant::now()))
     }
 }
 
@@ -368,11 +466,19 @@ impl<K> Shared<K> {
     }
 }
 
+impl<K> Tasks<K> {
+    pub(crate) fn new() -> Self {
+        Self { next_id: 0, state: State::New(Vec::new()) }
+    }
+}
+
 impl<K: Object> Shared<K> {
     /// Lets no more handlers in and closes the queues of those that are there.
     fn stop(&self) -> JoinSet<()> {
         let state = std::mem::replace(&mut self.tasks().state, State::Stopped);
-        self.cache.audience().listeners.clear();
+        for listener in self.cache.audience().listeners.drain(..) {
+            listener.queue.close();
+        }
         match state {
             State::Running(running) => running,
             State::New(_) | State::Stopped => JoinSet::new(),

@@ -1,18 +1,22 @@
 //! List, then watch, for ever.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::time::Duration;
 
-use lariat_api::{EventError, Object, Randomness, ResourceVersion, Status, WatchEvent};
+use lariat_api::{EventError, Object, Randomness, Status, WatchEvent};
 use lariat_client::decode::WatchError;
-use lariat_client::{Api, Error, Item, ListParams, WatchParams, WatchStream};
+use lariat_client::{Api, Error, Undecodable, WatchParams, WatchStream};
 use serde::de::DeserializeOwned;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::backoff::Backoff;
-use crate::cache::{Cache, Relist};
+use crate::cache::Cache;
 use crate::error::{ErrorHandler, ReflectorError};
-use crate::limits::{MIN_WATCH_TIMEOUT, PAGE_SIZE, SHORT_WATCH, SHORT_WATCHES_AT_ONCE};
+use crate::limits::{
+    IDLE_WATCH, INTERNAL_ERROR_SERIES, MIN_WATCH_TIMEOUT, SHORT_WATCH, SHORT_WATCHES_AT_ONCE,
+};
+use crate::metrics::Metrics;
 
 /// Follows one collection of an API server and keeps a cache equal to it.
 ///
@@ -22,30 +26,65 @@ use crate::limits::{MIN_WATCH_TIMEOUT, PAGE_SIZE, SHORT_WATCH, SHORT_WATCHES_AT_
 pub(crate) struct Reflector<K> {
     pub(crate) name: Arc<str>,
     pub(crate) api: Api<K>,
-    pub(crate) label_selector: String,
-    pub(crate) field_selector: String,
     pub(crate) cache: Arc<Cache<K>>,
+    pub(crate) settings: Settings,
     pub(crate) backoff: Backoff,
     pub(crate) randomness: Randomness,
     pub(crate) on_error: Option<ErrorHandler>,
-    pub(crate) version: Arc<SyncVersion>,
-    /// The server said that it does not have the last version, so the next list asks for the newest.
-    pub(crate) version_is_unavailable: bool,
-    /// The server answers lists in pages even where it could answer from memory: it has no watch cache.
-    pub(crate) lists_in_pages: bool,
+    pub(crate) metrics: Arc<dyn Metrics>,
+    pub(crate) memory: Memory,
 }
 
-/// The resourceVersion up to which a cache follows its server; `""` before the first list.
+/// What the user asked for.
+pub(crate) struct Settings {
+    pub(crate) label_selector: String,
+    pub(crate) field_selector: String,
+    pub(crate) initial_list: InitialList,
+    /// Objects in a page, 0 for the choice that client-go makes.
+    pub(crate) page_size: u32,
+    /// For how long internal errors in watches do not lead to a list, from the first of a series.
+    pub(crate) internal_error_retry: Duration,
+}
+
+/// How an informer gets what is there, before it watches what changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InitialList {
+    /// By a watch that begins with it, which costs a server the least memory. A server that cannot do so is listed.
+    #[default]
+    Streaming,
+    /// By a list, in pages if the server does not have it in memory.
+    List,
+}
+
+/// What is learned of a server.
 #[derive(Debug, Default)]
-pub(crate) struct SyncVersion(Mutex<String>);
+pub(crate) struct Memory {
+    /// It does not have the last version, so the next list asks for the newest.
+    pub(crate) version_is_unavailable: bool,
+    /// It answers lists in pages even where it could answer from memory: it has no watch cache.
+    pub(crate) lists_in_pages: bool,
+    /// The first and the last of a series of internal errors.
+    internal_errors: Option<(Instant, Instant)>,
+}
+
+/// A watch that is open.
+pub(crate) struct Opened<K> {
+    pub(crate) stream: WatchStream<K>,
+    /// When it was asked for.
+    pub(crate) at: Instant,
+    pub(crate) events: u64,
+}
 
 /// How a watch ended.
-enum Ending {
+pub(crate) enum Ending {
     /// The server, or the network, closed it. The next one goes on from the same version.
-    Closed { events: u64 },
+    Closed,
+    /// Nothing came for so long that the connection is taken for dead.
+    Silent,
     /// The server wants to be asked later.
     TooManyRequests(Box<Status>),
-    /// It cannot be gone on with: back off, then list.
+    /// It cannot be gone on with.
     Failed(ReflectorError),
 }
 
@@ -59,190 +98,171 @@ impl<K: Object + DeserializeOwned> Reflector<K> {
     }
 
     async fn list_and_watch(&mut self) -> Result<Infallible, ReflectorError> {
-        self.list().await.map_err(ReflectorError::List)?;
+        let mut watch = match self.settings.initial_list {
+            InitialList::Streaming => self.stream_initial_list().await,
+            InitialList::List => None,
+        };
+        if watch.is_none() {
+            self.list().await?;
+        }
         let mut short_watches = 0;
         loop {
-            let opened = Instant::now();
-            let params = self.watch_params();
-            let stream = match self.api.watch(&params).await {
-                Ok(stream) => stream,
-                Err(error) if may_be_retried(&error) => {
-                    self.report(&ReflectorError::WatchOpen(error));
-                    self.back_off().await;
-                    continue;
-                }
-                Err(error) => return Err(ReflectorError::WatchOpen(error)),
+            let mut watch = match watch.take() {
+                Some(watch) => watch,
+                None => match self.open(false).await {
+                    Ok(watch) => watch,
+                    Err(error) if error.causes_relist() => return Err(error),
+                    Err(error) => {
+                        self.report(&error);
+                        self.back_off().await;
+                        continue;
+                    }
+                },
             };
-            match self.follow(stream).await {
-                Ending::Closed { events: 0 } if opened.elapsed() < SHORT_WATCH => {
+            let ending = self.follow(&mut watch).await;
+            let lasted = watch.at.elapsed();
+            self.metrics.watch_ended(&self.name, watch.events, lasted);
+            match ending {
+                Ending::Closed if watch.events == 0 && lasted < SHORT_WATCH => {
                     return Err(ReflectorError::VeryShortWatch);
                 }
-                Ending::Closed { .. } => {
-                    short_watches = if opened.elapsed() < SHORT_WATCH { short_watches + 1 } else { 0 };
+                Ending::Closed => {
+                    short_watches = if lasted < SHORT_WATCH { short_watches + 1 } else { 0 };
                     if short_watches > SHORT_WATCHES_AT_ONCE {
-                        sleep_until(opened + SHORT_WATCH).await;
+                        sleep_until(watch.at + SHORT_WATCH).await;
                     }
                 }
+                Ending::Silent => self.report(&ReflectorError::Silent(IDLE_WATCH)),
                 Ending::TooManyRequests(status) => {
                     self.report(&ReflectorError::Ended(status));
                     self.back_off().await;
+                }
+                Ending::Failed(ReflectorError::Ended(status)) if self.may_ignore(&status) => {
+                    self.report(&ReflectorError::Ended(status));
                 }
                 Ending::Failed(error) => return Err(error),
             }
         }
     }
 
-    // === list ===
-
-    /// Lists not older than the last version; if the server does not have that any more, or not yet, at its newest.
-    async fn list(&mut self) -> Result<(), Error> {
-        let version = match self.version.get() {
-            _ if self.version_is_unavailable => String::new(),
-            version if version.is_empty() => "0".to_owned(),
-            version => version,
+    /// Opens a watch from the last version, with what is there at its beginning or not.
+    pub(crate) async fn open(&self, send_initial_events: bool) -> Result<Opened<K>, ReflectorError> {
+        let version = match send_initial_events && self.memory.version_is_unavailable {
+            true => String::new(),
+            false => self.cache.version.current(),
         };
-        let listed = match self.list_at(version).await {
-            Err(error) if error.status().is_some_and(version_unavailable) => {
-                self.version_is_unavailable = true;
-                self.list_at(String::new()).await
-            }
-            listed => listed,
-        };
-        let (relist, version) = listed?;
-        self.version_is_unavailable = false;
-        self.cache.finish_relist(relist);
-        self.version.set(&version);
-        Ok(())
-    }
-
-    /// Lists all pages. If the later ones expire, lists once more without pages.
-    async fn list_at(&mut self, version: String) -> Result<(Relist<K>, String), Error> {
-        let from_memory = !version.is_empty() && version != "0" && !self.lists_in_pages;
-        let mut params = ListParams {
-            label_selector: self.label_selector.clone(),
-            field_selector: self.field_selector.clone(),
-            limit: if from_memory { 0 } else { PAGE_SIZE },
-            resource_version: version.clone(),
-            ..ListParams::default()
-        };
-        let mut relist = self.cache.begin_relist();
-        let mut listed_version = None;
-        loop {
-            match self.list_page(&params, &mut relist).await {
-                Ok(page) => {
-                    // Pages belong to one version, the first one's, unless the server had to go on at a newer one.
-                    let listed_version = listed_version.get_or_insert(page.resource_version);
-                    if page.continue_token.is_empty() {
-                        return Ok((relist, std::mem::take(listed_version)));
-                    }
-                    self.lists_in_pages |= version == "0";
-                    params.continue_token = page.continue_token;
-                    params.resource_version.clear();
-                }
-                Err(error) if error.is_gone() && !params.continue_token.is_empty() => {
-                    params.limit = 0;
-                    params.continue_token.clear();
-                    params.resource_version.clone_from(&version);
-                    relist = self.cache.begin_relist();
-                    listed_version = None;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    async fn list_page(
-        &self,
-        params: &ListParams,
-        relist: &mut Relist<K>,
-    ) -> Result<lariat_api::ListMeta, Error> {
-        let mut list = self.api.list(params).await?;
-        while let Some(item) = list.next().await? {
-            match item {
-                Item::Object(object) => {
-                    if let Err(error) = relist.take(object, &self.cache) {
-                        self.report(&ReflectorError::NoKey(error));
-                    }
-                }
-                Item::Undecodable(item) => {
-                    if let Some(key) = item.key() {
-                        relist.keep(key);
-                    }
-                    self.report(&ReflectorError::Undecodable(item));
-                }
-            }
-        }
-        Ok(list.meta().cloned().unwrap_or_default())
-    }
-
-    // === watch ===
-
-    fn watch_params(&self) -> WatchParams {
-        WatchParams {
-            label_selector: self.label_selector.clone(),
-            field_selector: self.field_selector.clone(),
-            resource_version: self.version.get(),
+        let params = WatchParams {
+            label_selector: self.settings.label_selector.clone(),
+            field_selector: self.settings.field_selector.clone(),
+            resource_version: version,
             bookmarks: true,
             timeout: Some(self.randomness.jitter(MIN_WATCH_TIMEOUT, 1.0)),
-        }
+            send_initial_events,
+        };
+        let at = Instant::now();
+        // What the transport waits for on purpose, such as Retry-After, is not silence.
+        let stream = self.api.watch(&params).await.map_err(ReflectorError::WatchOpen)?;
+        self.metrics.watch_opened(&self.name);
+        Ok(Opened { stream, at, events: 0 })
     }
 
     /// Applies the events of a watch until it ends.
-    async fn follow(&mut self, mut stream: WatchStream<K>) -> Ending {
-        let mut events = 0;
+    async fn follow(&self, watch: &mut Opened<K>) -> Ending {
         // A watch without a version begins with what there is, in no order, so the first versions say nothing.
-        let mut version_counts = !matches!(self.version.get().as_str(), "" | "0");
+        let mut version_counts = !matches!(self.cache.version.current().as_str(), "" | "0");
         loop {
-            let event = match stream.next().await {
+            let event = match self.next(watch, IDLE_WATCH).await {
                 Ok(Some(event)) => event,
-                Ok(None) => return Ending::Closed { events },
-                Err(Error::Transport { cause, .. }) => {
-                    tracing::debug!(informer = &*self.name, %cause, "watch lost its connection");
-                    return Ending::Closed { events };
-                }
-                // The server went away in the middle of an event, which the next watch sends again.
-                Err(Error::Watch {
-                    cause: WatchError::Event { error: EventError::Truncated(_), .. },
-                    ..
-                }) => {
-                    return Ending::Closed { events };
-                }
-                Err(error) => return Ending::Failed(ReflectorError::Watch(error)),
+                Ok(None) => continue,
+                Err(ending) => return ending,
             };
-            events += 1;
-            let (version, applied) = match event {
+            let applied = match event {
                 WatchEvent::Added(object) => {
-                    let version =
-                        if version_counts { object.resource_version().to_owned() } else { String::new() };
-                    (version, self.cache.apply(object))
+                    self.cache.prepare(object).map(|fresh| self.cache.apply(fresh, version_counts))
                 }
-                WatchEvent::Modified(object) => {
-                    (object.resource_version().to_owned(), self.cache.apply(object))
-                }
+                WatchEvent::Modified(object) => self.cache.prepare(object).map(|fresh| {
+                    version_counts |= !fresh.version().is_empty();
+                    self.cache.apply(fresh, version_counts);
+                }),
                 WatchEvent::Deleted(object) => {
-                    (object.resource_version().to_owned(), self.cache.delete(object))
+                    version_counts |= !object.resource_version().is_empty();
+                    self.cache.delete(object)
                 }
-                WatchEvent::Bookmark(bookmark) => (bookmark.resource_version, Ok(())),
+                WatchEvent::Bookmark(bookmark) => {
+                    version_counts |= !bookmark.resource_version.is_empty();
+                    self.cache.version.advance(&bookmark.resource_version);
+                    self.metrics.bookmarked(&self.name, &bookmark.resource_version);
+                    continue;
+                }
                 WatchEvent::Error(status) if status.is_too_many_requests() => {
                     return Ending::TooManyRequests(status);
                 }
                 WatchEvent::Error(status) => return Ending::Failed(ReflectorError::Ended(status)),
             };
             match applied {
-                Ok(()) => {
-                    version_counts |= !version.is_empty();
-                    self.version.advance(&version);
-                }
-                Err(error) => self.report(&ReflectorError::NoKey(error)),
+                Ok(()) => self.metrics.applied(&self.name),
+                // A list is tried, so that the version does not pass what could not be applied.
+                Err(error @ ReflectorError::Transform { .. }) => return Ending::Failed(error),
+                Err(error) => self.report(&error),
             }
         }
     }
 
-    async fn back_off(&mut self) {
+    /// The next event of a watch; none if it was one to be passed over.
+    pub(crate) async fn next(
+        &self,
+        watch: &mut Opened<K>,
+        silence: Duration,
+    ) -> Result<Option<WatchEvent<K>>, Ending> {
+        let next = match timeout(silence, watch.stream.next()).await {
+            Ok(next) => next,
+            Err(_) => {
+                return Err(Ending::Silent);
+            }
+        };
+        match next {
+            Ok(Some(event)) => {
+                watch.events += 1;
+                Ok(Some(event))
+            }
+            Ok(None) => Err(Ending::Closed),
+            Err(Error::Transport { cause, .. }) => {
+                tracing::debug!(informer = &*self.name, %cause, "watch lost its connection");
+                Err(Ending::Closed)
+            }
+            // The server went away in the middle of an event, which the next watch sends again.
+            Err(Error::Watch {
+                cause: WatchError::Event { error: EventError::Truncated(_), .. }, ..
+            }) => Err(Ending::Closed),
+            Err(Error::Watch {
+                cause: WatchError::Event { error: EventError::Object(error), raw }, ..
+            }) => {
+                watch.events += 1;
+                self.report(&ReflectorError::Undecodable(Undecodable::of_event(&raw, error)));
+                Ok(None)
+            }
+            Err(error) => Err(Ending::Failed(ReflectorError::Watch(error))),
+        }
+    }
+
+    /// Whether an internal error is in the time in which they do not lead to a list.
+    fn may_ignore(&mut self, status: &Status) -> bool {
+        if !status.is_internal_error() || self.settings.internal_error_retry.is_zero() {
+            return false;
+        }
+        let now = Instant::now();
+        let series = self.memory.internal_errors.filter(|(_, last)| now - *last < INTERNAL_ERROR_SERIES);
+        let first = series.map_or(now, |(first, _)| first);
+        self.memory.internal_errors = Some((first, now));
+        now - first < self.settings.internal_error_retry
+    }
+
+    pub(crate) async fn back_off(&mut self) {
         sleep(self.backoff.step()).await;
     }
 
-    fn report(&self, error: &ReflectorError) {
+    pub(crate) fn report(&self, error: &ReflectorError) {
+        self.metrics.failed(&self.name, error);
         if let Some(on_error) = &self.on_error {
             on_error(&self.name, error);
         }
@@ -255,32 +275,7 @@ impl<K: Object + DeserializeOwned> Reflector<K> {
     }
 }
 
-// === impl SyncVersion ===
-
-impl SyncVersion {
-    pub(crate) fn get(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn set(&self, version: &str) {
-        version.clone_into(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-
-    /// Moves on to a version that an event carried, unless that is none or would be a step back.
-    fn advance(&self, version: &str) {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !version.is_empty() && !ResourceVersion::compare(version, &last).is_ok_and(|order| order.is_lt()) {
-            version.clone_into(&mut last);
-        }
-    }
-}
-
-/// Whether a watch that could not be opened may be opened again without a new list.
-fn may_be_retried(error: &Error) -> bool {
-    error.is_connection_refused() || error.status().is_some_and(Status::is_too_many_requests)
-}
-
 /// Whether the server does not have the version that was asked for: not any more, or not yet.
-fn version_unavailable(status: &Status) -> bool {
+pub(crate) fn version_unavailable(status: &Status) -> bool {
     status.is_gone() || status.is_too_large_resource_version()
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use lariat_api::{DynamicObject, Kind, Object, Randomness};
 use lariat_client::Api;
 use lariat_fixtures::{Pace, Recording, ReplayServer, recording_path};
-use lariat_reflector::{Deleted, EventHandler, Informer};
+use lariat_reflector::{Deleted, EventHandler, Informer, InitialList};
 
 /// What the handlers saw of one kind: the events with key and versions, then the store.
 type Story = (Vec<String>, BTreeMap<String, String>, String);
@@ -53,6 +53,7 @@ async fn stories(server: &ReplayServer, time: Duration) -> Vec<Story> {
     for kind in KINDS {
         let api = Api::<DynamicObject>::of_kind(server.client().unwrap(), kind, "");
         let informer = Informer::builder(api)
+            .initial_list(InitialList::List)
             .randomness(Randomness::seeded(1))
             .on_error(|name, error| panic!("{name}: {error}"))
             .build();

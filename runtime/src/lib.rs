@@ -52,7 +52,7 @@ pub use lariat_workqueue as workqueue;
 pub mod prelude {
     pub use lariat_api::{DynamicObject, Kind, Metadata, Object, ObjectKey, ObjectMeta, Resource};
     pub use lariat_client::{Api, Client, Config};
-    pub use lariat_reflector::{Deleted, EventHandler, HandlerFns, Informer};
+    pub use lariat_reflector::{Deleted, Event, EventHandler, HandlerFns, Informer, InitialList};
     pub use lariat_store::{Indexers, Lister, NotFound};
     pub use lariat_workqueue::{Queue, RateLimiter, Workers};
 }

@@ -111,7 +111,9 @@ fn start<K: Object + DeserializeOwned>(
     followed: &mut Vec<Box<dyn Follow>>,
 ) -> anyhow::Result<Informer<K>> {
     let api = Api::of_kind(client.clone(), kind, "");
-    let informer = Informer::builder(api).randomness(Randomness::seeded(SEED)).build();
+    // As it was recorded.
+    let informer =
+        Informer::builder(api).initial_list(InitialList::List).randomness(Randomness::seeded(SEED)).build();
     let counts = Arc::new(Counts::default());
     informer.add_handler(Counter(counts.clone()))?;
     let (runner, stopped) = (informer.clone(), stopped.clone());

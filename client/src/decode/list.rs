@@ -52,6 +52,11 @@ pub enum ListError {
     /// It is one object, or a table, but has no `items`.
     #[error("answer to a list is not a list: it has no \"items\"")]
     NotAList,
+    /// It is a table, which was not asked for.
+    #[error(
+        "answer to a list is a table, though objects were asked for: something changes the Accept header"
+    )]
+    Table,
     /// What surrounds the items cannot be decoded.
     #[error("list without its items cannot be decoded: {0}")]
     Envelope(serde_json::Error),
@@ -131,6 +136,8 @@ impl<K: DeserializeOwned> ListDecoder<K> {
         #[derive(Deserialize)]
         struct Envelope {
             #[serde(default)]
+            kind: String,
+            #[serde(default)]
             metadata: ListMeta,
         }
 
@@ -141,6 +148,9 @@ impl<K: DeserializeOwned> ListDecoder<K> {
             return Err(ListError::NotAList);
         }
         let envelope: Envelope = serde_json::from_slice(&self.envelope).map_err(ListError::Envelope)?;
+        if envelope.kind == "Table" {
+            return Err(ListError::Table);
+        }
         Ok(envelope.metadata)
     }
 }

@@ -36,6 +36,20 @@ pub struct Undecodable {
 }
 
 impl Undecodable {
+    /// The object of a watch event that was read as far as to it.
+    pub fn of_event(event: &Bytes, error: serde_json::Error) -> Self {
+        #[derive(Deserialize)]
+        struct Envelope<'a> {
+            #[serde(borrow)]
+            object: &'a serde_json::value::RawValue,
+        }
+
+        let raw = serde_json::from_slice::<Envelope<'_>>(event);
+        let raw =
+            raw.map_or_else(|_| event.clone(), |envelope| event.slice_ref(envelope.object.get().as_bytes()));
+        Self { raw, error }
+    }
+
     /// The object's key, if at least its metadata can be read.
     pub fn key(&self) -> Option<ObjectKey> {
         #[derive(Deserialize)]

@@ -3,9 +3,9 @@ use std::marker::PhantomData;
 use bytes::{Bytes, BytesMut};
 use lariat_api::{EventError, WatchEvent};
 use memchr::memchr;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
-use crate::limits::MAX_OBJECT;
+use crate::limits::{MAX_OBJECT, MAX_UNENDED};
 
 /// Decodes a watch while its bytes arrive.
 ///
@@ -29,6 +29,8 @@ pub struct WatchDecoder<K> {
     at: usize,
     /// What earlier chunks, or earlier lines, held of the event that is being read.
     carried: BytesMut,
+    /// What a line held behind its first event.
+    rest: Bytes,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -44,6 +46,9 @@ pub enum WatchError {
         /// The event as the server sent it.
         raw: Bytes,
     },
+    /// The answer is something else than a stream of events.
+    #[error("answer to a watch is of type {0:?}, not JSON")]
+    NotJson(String),
     /// It goes on for longer than any object.
     #[error("watch holds an event of more than {limit} bytes")]
     TooLarge {
@@ -55,7 +60,7 @@ pub enum WatchError {
 impl<K: DeserializeOwned> WatchDecoder<K> {
     /// A decoder at the start of a body.
     pub fn new() -> Self {
-        Self { chunk: Bytes::new(), at: 0, carried: BytesMut::new(), kind: PhantomData }
+        Self { chunk: Bytes::new(), at: 0, carried: BytesMut::new(), rest: Bytes::new(), kind: PhantomData }
     }
 
     /// Adds the next bytes of the body. [`next`](Self::next) must have returned none before.
@@ -72,11 +77,24 @@ impl<K: DeserializeOwned> WatchDecoder<K> {
     /// If a line is no event. It is left behind, and the next call goes on after it.
     #[allow(clippy::should_implement_trait)] // an iterator would end at the first none; here more may follow
     pub fn next(&mut self) -> Result<Option<WatchEvent<K>>, WatchError> {
+        while !self.rest.is_empty() {
+            let line = std::mem::take(&mut self.rest);
+            if let Some(event) = self.decode_first(line)? {
+                return Ok(Some(event));
+            }
+        }
         while self.at < self.chunk.len() {
             let start = self.at;
             let Some(length) = memchr(b'\n', &self.chunk[start..]) else {
                 self.at = self.chunk.len();
                 self.carry(start)?;
+                // Servers end their lines. From one that does not, an event is known by its last brace.
+                if self.carried.trim_ascii_end().ends_with(b"}") && self.carried.len() <= MAX_UNENDED {
+                    let line = self.carried.split().freeze();
+                    if let Some(event) = self.decode_first(line)? {
+                        return Ok(Some(event));
+                    }
+                }
                 break;
             };
             self.at = start + length + 1;
@@ -97,7 +115,12 @@ impl<K: DeserializeOwned> WatchDecoder<K> {
                 Err(error) => {
                     let raw =
                         if whole { self.chunk.slice(start..self.at) } else { self.carried.split().freeze() };
-                    return Err(WatchError::Event { error, raw });
+                    if !matches!(error, EventError::Json(_)) {
+                        return Err(WatchError::Event { error, raw });
+                    }
+                    if let Some(event) = self.decode_first(raw)? {
+                        return Ok(Some(event));
+                    }
                 }
             }
         }
@@ -111,6 +134,25 @@ impl<K: DeserializeOwned> WatchDecoder<K> {
     /// [`EventError::Truncated`] if the body ended inside an event.
     pub fn finish(mut self) -> Result<Option<WatchEvent<K>>, WatchError> {
         decode(&self.carried).map_err(|error| WatchError::Event { error, raw: self.carried.split().freeze() })
+    }
+
+    /// The first event of a line that holds more than one. What follows it is for the next call.
+    fn decode_first(&mut self, line: Bytes) -> Result<Option<WatchEvent<K>>, WatchError> {
+        let mut values = serde_json::Deserializer::from_slice(&line).into_iter::<IgnoredAny>();
+        let end = match values.next() {
+            Some(Ok(_)) => values.byte_offset(),
+            _ => line.len(),
+        };
+        self.rest = line.slice(end..);
+        let first = line.slice(..end);
+        match decode(&first) {
+            Ok(event) => Ok(event),
+            Err(EventError::Truncated(_)) => {
+                self.carried.extend_from_slice(&first);
+                Ok(None)
+            }
+            Err(error) => Err(WatchError::Event { error, raw: first }),
+        }
     }
 
     fn carry(&mut self, start: usize) -> Result<(), WatchError> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use lariat_api::{Kind, Object, ObjectMeta, Randomness};
 use lariat_client::Api;
 use lariat_fixtures::{ScriptedServer, Seen, Step};
-use lariat_reflector::{Deleted, EventHandler, Informer};
+use lariat_reflector::{Deleted, EventHandler, Informer, InformerBuilder, InitialList};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ pub(crate) const WIDGETS: Kind = Kind::namespaced("example.dev", "v1", "Widget",
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Widget {
-    metadata: ObjectMeta,
+    pub(crate) metadata: ObjectMeta,
     #[serde(rename = "spec")]
     _spec: Spec,
 }
@@ -95,14 +95,19 @@ pub(crate) fn shown(object: &Widget) -> String {
 }
 
 pub(crate) fn informer(server: &ScriptedServer, errors: &Log) -> Informer<Widget> {
+    builder(server, errors).build()
+}
+
+/// Of an informer that lists first.
+pub(crate) fn builder(server: &ScriptedServer, errors: &Log) -> InformerBuilder<Widget> {
     let errors = errors.clone();
     Informer::builder(Api::of_kind(server.client().unwrap(), WIDGETS, ""))
         .randomness(Randomness::seeded(1))
+        .initial_list(InitialList::List)
         .on_error(move |name, error| {
             assert_eq!(name, "widgets.example.dev");
             errors.push(error.to_string());
         })
-        .build()
 }
 
 /// An informer that has run through a script.
@@ -155,7 +160,7 @@ impl Run {
     }
 }
 
-fn shown_request(seen: &Seen) -> String {
+pub(crate) fn shown_request(seen: &Seen) -> String {
     let query = seen.target.split_once('?').map_or("", |(_, query)| query);
     let value = |name: &str| {
         let pair = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
