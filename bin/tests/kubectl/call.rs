@@ -61,6 +61,7 @@ impl Kubectl {
         for variable in ["KUBECTL_EXTERNAL_DIFF", "KUBECACHEDIR", "KUBECTL_KUBERC"] {
             command.env_remove(variable);
         }
+        command.env("KUBE_EDITOR", "sed -i s/cave/grotto/");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", self.program.display()));
         let (out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
