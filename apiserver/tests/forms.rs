@@ -281,7 +281,7 @@ async fn paths_of_built_in_groups_that_are_not_served_get_a_status() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_strategic_patch_that_does_not_fit_is_refused_in_the_words_of_the_server() {
+async fn a_patch_that_does_not_fit_is_refused_in_the_words_of_the_server() {
     let (_server, mut raw) = server().await;
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
     raw.json(Method::POST, "/api/v1/namespaces/default/configmaps", &map).await;
@@ -296,6 +296,13 @@ async fn a_strategic_patch_that_does_not_fit_is_refused_in_the_words_of_the_serv
     assert_eq!(status["message"], format!(" \"\" is invalid: patch: {problem}"));
     let cause = json!({"reason": "FieldValueInvalid", "message": problem, "field": "patch"});
     assert_eq!(status["details"], json!({"causes": [cause]}));
+
+    // Of other patches it shows what they made.
+    let (code, status) = raw.json(Method::PATCH, target, &json!({"data": {"a": 1}})).await;
+    let message = status["message"].as_str().unwrap();
+    let begin = " \"\" is invalid: patch: Invalid value: \"{\\\"apiVersion\\\":\\\"v1\\\",\\\"data\\\":{\\\"a\\\":1},";
+    let end = ": json: cannot unmarshal number into Go struct field ConfigMap.data of type string";
+    assert!(code == 422 && message.starts_with(begin) && message.ends_with(end), "{message}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -184,12 +184,17 @@ impl Strategy {
     /// The message of the server's decoder for the first field that has not, in the order of the kind's fields. (The
     /// server takes the order of the document.)
     pub fn check_types(self, object: &Value) -> Result<(), String> {
-        decode::check(self.type_name(), object).map_err(|problem| {
+        self.type_problem(object).map_err(|problem| {
             let resource = self.resource();
             let (kind, version) = (resource.kind, resource.version);
             // The group's version alone: it says `v1` for `coordination.k8s.io/v1`, too.
             format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {problem}")
         })
+    }
+
+    /// Checks that every field has the type that the kind gives it; the error says no more than what the decoder found.
+    pub(crate) fn type_problem(self, object: &Value) -> Result<(), String> {
+        decode::check(self.type_name(), object)
     }
 
     /// Checks that what a strategic merge patch made of an object is one of the kind.

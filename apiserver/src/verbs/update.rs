@@ -57,7 +57,7 @@ pub(crate) fn patch(
     if let Some(strategy) = context.served.strategy() {
         let (written, checked) = match kind {
             PatchKind::Strategic => (patch::go_text(body), strategy.check_patched(&object)),
-            _ => (object.to_string(), strategy.check_types(&object)),
+            _ => (object.to_string(), strategy.type_problem(&object)),
         };
         checked.map_err(|why| patch::invalid_result(&written, &why))?;
     }
