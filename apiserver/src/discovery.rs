@@ -3,10 +3,12 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
+use http::header::ACCEPT;
 use lariat_api::Status;
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
+use crate::failure;
 use crate::kinds::{Behaviour, Custom, Kinds, Served};
 use crate::openapi;
 use crate::reply::Reply;
@@ -20,6 +22,14 @@ pub(crate) fn answer(kinds: &Kinds, path: &[String], headers: &HeaderMap) -> Res
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     if matches!(path[..], ["api" | "apis"]) && Form::accepted(headers)? == Form::Discovery {
         return Ok(Reply::discovery(aggregated(kinds, path[..] == ["api"])));
+    }
+    if path[..] == ["openapi", "v2"] {
+        let document = openapi::v2::all(kinds);
+        return Ok(if accepts(headers, &openapi::v2::ACCEPTED) {
+            Reply::bytes(openapi::v2::PROTOBUF, openapi::v2::encode(&document))
+        } else {
+            Reply::json(200, document)
+        });
     }
     let found = match path[..] {
         ["livez" | "readyz" | "healthz", ..] => return Ok(Reply::text(200, "ok")),
@@ -37,11 +47,29 @@ pub(crate) fn answer(kinds: &Kinds, path: &[String], headers: &HeaderMap) -> Res
         ["apis", group, version] => resources(kinds, group, version),
         _ => None,
     };
-    Ok(found.map_or_else(Reply::no_such_page, |body| Reply::json(200, body)))
+    match (found, &path[..]) {
+        (Some(body), _) => Ok(Reply::json(200, body)),
+        (None, ["api", ..]) => Err(failure::no_such_path()),
+        (None, ["apis", group, ..]) if kinds.is_built_in(group) => Err(failure::no_such_path()),
+        (None, _) => Ok(Reply::no_such_page()),
+    }
 }
 
-const BUILT_IN: [&str; 4] =
-    ["events.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io"];
+/// Whether the first media type that a client accepts is one of these.
+fn accepts(headers: &HeaderMap, media_types: &[&str]) -> bool {
+    let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let first = accepted.split([',', ';']).next().unwrap_or_default().trim();
+    media_types.contains(&first)
+}
+
+const BUILT_IN: [&str; 6] = [
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "apiextensions.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+];
 
 fn version() -> Value {
     json!({

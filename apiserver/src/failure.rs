@@ -49,6 +49,12 @@ pub(crate) fn not_found(what: What<'_>) -> Status {
     failure(404, "NotFound", format!("{} not found", what.quoted()), what.details(Vec::new()))
 }
 
+/// A path of a built-in group that nothing is served at.
+pub(crate) fn no_such_path() -> Status {
+    let message = "the server could not find the requested resource";
+    failure(404, "NotFound", message.into(), Some(Box::default()))
+}
+
 pub(crate) fn method_not_allowed() -> Status {
     let message = "the server does not allow this method on the requested resource";
     failure(405, "MethodNotAllowed", message.into(), Some(Box::default()))

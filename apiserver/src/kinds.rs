@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::apply::{FieldManager, Schemaless};
 use crate::builtin::{self, Strategy, from_core, to_core};
 use crate::failure;
+use crate::form;
 use crate::schema::{CustomResource, CustomResourceDefinition, FieldError, FieldErrorKind, unknown_field};
 use crate::storage::ResourceName;
 
@@ -248,8 +249,9 @@ impl Served {
                 custom.resource.has_status,
                 subresource,
             ),
-            Behaviour::BuiltIn(_) => FieldManager::builtin(&self.group, &self.kind, subresource)
-                .unwrap_or_else(|| FieldManager::custom(&Schemaless, &self.kind, true, subresource)),
+            Behaviour::BuiltIn(resource) => FieldManager::builtin(&self.group, &self.kind, subresource)
+                .unwrap_or_else(|| FieldManager::custom(&Schemaless, &self.kind, true, subresource))
+                .with_fields(resource.strategy.typed_as()),
         }
     }
 
@@ -262,6 +264,14 @@ impl Served {
                 _ => false,
             },
             Behaviour::BuiltIn(resource) => resource.subresource(name).is_some(),
+        }
+    }
+
+    /// Whether there can be objects, not only the creation of some.
+    pub(crate) fn has_objects(&self) -> bool {
+        match &self.behaviour {
+            Behaviour::Custom(_) => true,
+            Behaviour::BuiltIn(resource) => resource.verbs != ["create"],
         }
     }
 
@@ -316,17 +326,7 @@ impl Served {
     pub(crate) fn columns(&self) -> Value {
         match &self.behaviour {
             Behaviour::Custom(custom) => json!(custom.resource.columns.definitions()),
-            Behaviour::BuiltIn(resource) => resource
-                .strategy
-                .columns()
-                .iter()
-                .map(|column| {
-                    json!({
-                        "name": column.name, "type": column.column_type, "format": column.format,
-                        "description": column.description, "priority": column.priority,
-                    })
-                })
-                .collect(),
+            Behaviour::BuiltIn(resource) => form::columns(resource.strategy.columns()),
         }
     }
 
@@ -357,6 +357,11 @@ impl Kinds {
         self.served
             .iter()
             .find(|served| (&*served.group, &*served.version, &*served.plural) == (group, version, plural))
+    }
+
+    /// Whether a group is built in.
+    pub(crate) fn is_built_in(&self, group: &str) -> bool {
+        self.served.iter().any(|served| served.group == group && served.strategy().is_some())
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Served>> {

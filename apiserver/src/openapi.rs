@@ -1,7 +1,10 @@
-//! OpenAPI v3, as far as kubectl asks: which query parameters a kind takes, and what custom resources look like.
+//! OpenAPI v3, as far as kubectl asks: which query parameters a kind takes, and which fields it has.
+
+pub(crate) mod v2;
 
 use serde_json::{Map, Value, json};
 
+use crate::builtin::Schemas;
 use crate::kinds::{Behaviour, Kinds, Served};
 
 /// The list of documents, one for each group and version.
@@ -30,7 +33,7 @@ pub(crate) fn document(kinds: &Kinds, group: &str, version: &str) -> Option<Valu
         paths
             .insert(format!("{collection}/{{name}}"), operations(served, &["get", "put", "patch", "delete"]));
         paths.insert(collection, operations(served, &["get", "post", "delete"]));
-        schemas.insert(schema_name(served), schema(served));
+        add_schema(served, &mut schemas);
     }
     (!paths.is_empty()).then(|| {
         json!({
@@ -83,19 +86,26 @@ fn operations(served: &Served, methods: &[&str]) -> Value {
     operations.into()
 }
 
-/// The schema of a kind. Of the built-in ones only the parts that all objects have are told.
-fn schema(served: &Served) -> Value {
+/// Adds the schema of a kind, and those that it refers to.
+fn add_schema(served: &Served, schemas: &mut Map<String, Value>) {
+    let mut parts = Schemas::new(&served.group, &served.version, schemas);
     let mut schema = match &served.behaviour {
         Behaviour::Custom(custom) => custom.open_api.clone(),
-        Behaviour::BuiltIn(_) => json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+        Behaviour::BuiltIn(resource) => {
+            let name = parts.add_kind(resource.strategy);
+            if let Some(schema) = schemas.get_mut(&name) {
+                schema["x-kubernetes-group-version-kind"] = json!([kind(served)]);
+            }
+            return;
+        }
     };
     if !schema.is_object() {
         schema = json!({"type": "object"});
     }
+    schema["properties"]["metadata"] = json!({"allOf": [parts.metadata()]});
     let common = [
         ("apiVersion", "The group and version of the object's kind, such as `v1` or `apps/v1`.", "string"),
         ("kind", "The kind of the object.", "string"),
-        ("metadata", "What all objects have: name, namespace, labels, annotations and more.", "object"),
     ];
     for (field, description, value) in common {
         if schema["properties"][field].is_null() {
@@ -103,5 +113,5 @@ fn schema(served: &Served) -> Value {
         }
     }
     schema["x-kubernetes-group-version-kind"] = json!([kind(served)]);
-    schema
+    schemas.insert(schema_name(served), schema);
 }

@@ -18,6 +18,8 @@ pub(crate) enum ReplyBody {
     Text(String),
     /// The aggregated form of discovery, which has a media type of its own.
     Discovery(Value),
+    /// Bytes of a media type.
+    Bytes(&'static str, Vec<u8>),
     Watch(Box<WatchBody>),
 }
 
@@ -32,6 +34,10 @@ impl Reply {
 
     pub(crate) fn text(code: u16, text: impl Into<String>) -> Self {
         Self { code, body: ReplyBody::Text(text.into()), warnings: Vec::new() }
+    }
+
+    pub(crate) fn bytes(media_type: &'static str, bytes: Vec<u8>) -> Self {
+        Self { code: 200, body: ReplyBody::Bytes(media_type, bytes), warnings: Vec::new() }
     }
 
     pub(crate) fn watch(body: WatchBody) -> Self {

@@ -41,10 +41,18 @@ pub(crate) enum Form {
     Full,
     /// `PartialObjectMetadata`.
     Metadata,
-    /// `Table`.
-    Table,
+    /// `Table`, with this of each object.
+    Table(RowObject),
     /// The aggregated documents of discovery, of which the version is said.
     Discovery,
+}
+
+/// What a table's row holds of its object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowObject {
+    Metadata,
+    All,
+    Nothing,
 }
 
 impl Path {
@@ -151,7 +159,7 @@ impl Form {
                 }
                 match parts.find_map(|part| part.strip_prefix("as=")) {
                     None => return Ok(Self::Full),
-                    Some("Table") => return Ok(Self::Table),
+                    Some("Table") => return Ok(Self::Table(RowObject::Metadata)),
                     Some("PartialObjectMetadata" | "PartialObjectMetadataList") => return Ok(Self::Metadata),
                     Some("APIGroupDiscoveryList")
                         if media.contains("v=v2") && !media.contains("v=v2beta1") =>
@@ -163,6 +171,20 @@ impl Form {
             }
         }
         if any { Err(failure::not_acceptable()) } else { Ok(Self::Full) }
+    }
+
+    /// The form with what its query says of tables.
+    pub(crate) fn of_query(self, query: &Query) -> Result<Self, Status> {
+        let Self::Table(_) = self else { return Ok(self) };
+        match query.text("includeObject") {
+            "" | "Metadata" => Ok(Self::Table(RowObject::Metadata)),
+            "Object" => Ok(Self::Table(RowObject::All)),
+            "None" => Ok(Self::Table(RowObject::Nothing)),
+            other => Err(failure::bad_request(format!(
+                "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be \
+                 'Metadata', 'Object', 'None', or empty"
+            ))),
+        }
     }
 }
 
@@ -208,7 +230,7 @@ mod tests {
         };
         assert_eq!(
             accepted("application/json;as=Table;v=v1;g=meta.k8s.io,application/json").unwrap(),
-            Form::Table
+            Form::Table(RowObject::Metadata)
         );
         assert_eq!(accepted("application/vnd.kubernetes.protobuf, application/json").unwrap(), Form::Full);
         assert_eq!(accepted("*/*").unwrap(), Form::Full);

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use crate::answer::AnswerBody;
-use crate::builtin::Strategy;
+use crate::builtin::{Strategy, delete_options_from_protobuf};
 use crate::context::Context;
 use crate::failure;
 use crate::faults::{Asking, End, Faults, Line, StaleRead, Strike};
@@ -44,6 +44,8 @@ pub(crate) struct Shared {
 
 /// The largest body, as the real server's.
 const MAX_BODY: usize = 3 << 20;
+
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// A request whose body was read.
 struct Asked {
@@ -173,7 +175,11 @@ impl Shared {
         let form = Form::accepted(&asked.headers)?;
         let served = self.state().kinds.find(&path.group, &path.version, &path.resource).cloned();
         let Some(served) = served.filter(|served| served.namespaced || path.namespace.is_empty()) else {
-            return Ok(Reply::no_such_page());
+            return if self.state().kinds.is_built_in(&path.group) {
+                Err(failure::no_such_path())
+            } else {
+                Ok(Reply::no_such_page())
+            };
         };
         let was_cold = self.state().kinds.warm_up(&served.storage);
         let user_agent =
@@ -184,12 +190,21 @@ impl Shared {
             name: path.name.clone(),
             subresource: path.subresource.clone(),
             query: asked.query.clone(),
-            form,
+            form: form.of_query(&asked.query)?,
             manager: apply::manager_name(asked.query.text("fieldManager"), user_agent).into_owned(),
             now: self.state().now(),
         };
-        if !context.subresource.is_empty() && !context.served.has_subresource(&context.subresource) {
-            return Ok(Reply::no_such_page());
+        let is_missing = if context.subresource.is_empty() {
+            !context.name.is_empty() && !context.served.has_objects()
+        } else {
+            !context.served.has_subresource(&context.subresource)
+        };
+        if is_missing {
+            return if context.served.strategy().is_some() {
+                Err(failure::no_such_path())
+            } else {
+                Ok(Reply::no_such_page())
+            };
         }
         if context.subresource == "scale" {
             return self.scale(asked, &context);
@@ -217,6 +232,11 @@ impl Shared {
             (&Method::POST, true) if context.served.strategy() == Some(Strategy::Binding) => {
                 let body = asked.object(&context.served)?.object;
                 verbs::bind_pod(&mut self.state(), &context, &body)
+            }
+            (&Method::POST, true)
+                if let Some(review) = context.served.strategy().filter(|kind| kind.is_review()) =>
+            {
+                verbs::review(&context, review, asked.object(&context.served)?)
             }
             (&Method::POST, true) => {
                 verbs::create(&mut self.state(), &context, asked.object(&context.served)?)
@@ -276,6 +296,10 @@ impl Asked {
         let parsed = match self.media_type() {
             "" | "application/json" => serde_json::from_slice(&self.body).map_err(|error| error.to_string()),
             "application/yaml" => from_yaml(&self.body),
+            PROTOBUF if let Some(strategy) = served.strategy().filter(|kind| kind.is_typed()) => {
+                let object = strategy.from_protobuf(&self.body).map_err(failure::bad_request)?;
+                return Ok(Sent { object, duplicates: Vec::new() });
+            }
             _ => return Err(failure::unsupported_media_type(ACCEPTED)),
         };
         let object: Value = parsed.map_err(|error| {
@@ -318,7 +342,11 @@ impl Asked {
         if self.body.is_empty() {
             return Ok(Value::Null);
         }
-        serde_json::from_slice(&self.body).map_err(|error| failure::bad_request(error.to_string()))
+        match self.media_type() {
+            PROTOBUF => delete_options_from_protobuf(&self.body),
+            _ => serde_json::from_slice(&self.body).map_err(|error| error.to_string()),
+        }
+        .map_err(failure::bad_request)
     }
 
     fn media_type(&self) -> &str {
@@ -365,6 +393,9 @@ fn respond(reply: Reply) -> Response<AnswerBody> {
         ReplyBody::Json(value) => (JSON, AnswerBody::whole(value.to_string() + "\n")),
         ReplyBody::Discovery(value) => (DISCOVERY, AnswerBody::whole(value.to_string() + "\n")),
         ReplyBody::Text(text) => (TEXT, AnswerBody::whole(text)),
+        ReplyBody::Bytes(media_type, bytes) => {
+            (HeaderValue::from_static(media_type), AnswerBody::whole(bytes))
+        }
         ReplyBody::Watch(body) => (JSON, AnswerBody::watch(body)),
     };
     let mut response = Response::new(body);

@@ -219,7 +219,17 @@ fn play(mut each: impl FnMut(&World, &Exchange)) -> usize {
             }
             ("GET", "widgets as table") => {
                 let (widgets, answer) = (world.widgets(), body(&exchange));
-                assert_eq!(json!(widgets.columns.definitions()), answer["columnDefinitions"]);
+                // What is said of names and ages may be ours.
+                let plain = |columns: &Value| {
+                    let mut columns = columns.clone();
+                    for column in columns.as_array_mut().expect("columns") {
+                        if matches!(column["name"].as_str(), Some("Name" | "Age")) {
+                            column["description"].take();
+                        }
+                    }
+                    columns
+                };
+                assert_eq!(plain(&json!(widgets.columns.definitions())), plain(&answer["columnDefinitions"]));
                 let rows = answer["rows"].as_array().expect("rows");
                 assert_eq!(rows.len(), world.objects.len());
                 for (row, object) in rows.iter().zip(world.objects.values()) {

@@ -6,6 +6,7 @@ use super::field_set::FieldSet;
 use super::list::{duplicates, element_of, elements_of};
 use super::path::{Path, PathElement};
 use super::types::{Child, ListType, TypeInfo};
+use crate::builtin::{FieldShape, field_table};
 
 /// The fields that an object sets: what whoever applies it owns.
 ///
@@ -73,17 +74,39 @@ pub(crate) fn with_declared(node: &dyn TypeInfo, set: &FieldSet) -> FieldSet {
 }
 
 /// What keeps an object from being applied, in the API server's words.
-pub(crate) fn problems(node: &dyn TypeInfo, value: &Value) -> Vec<String> {
+///
+/// `fields` names the built-in type that says which fields there are, if `node` does not know.
+pub(crate) fn problems(node: &dyn TypeInfo, fields: Option<&'static str>, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    find_problems(node, value, &mut Vec::new(), &mut found);
+    let shape = fields.map(FieldShape::Struct);
+    find_problems(node, shape.as_ref(), value, &mut Vec::new(), &mut found);
     found
 }
 
-fn find_problems(node: &dyn TypeInfo, value: &Value, path: &mut Vec<PathElement>, found: &mut Vec<String>) {
+fn find_problems(
+    node: &dyn TypeInfo,
+    shape: Option<&FieldShape>,
+    value: &Value,
+    path: &mut Vec<PathElement>,
+    found: &mut Vec<String>,
+) {
+    let shape = match shape {
+        Some(FieldShape::Pointer(inner)) => Some(&**inner),
+        other => other,
+    };
     match value {
         Value::Array(items) => {
+            let item_shape = match shape {
+                Some(FieldShape::List(inner)) => Some(&**inner),
+                _ => None,
+            };
             let list = node.list_type();
             if list == ListType::Atomic {
+                for (index, item) in items.iter().enumerate().filter(|_| item_shape.is_some()) {
+                    path.push(PathElement::Index(i64::try_from(index).unwrap_or(i64::MAX)));
+                    find_problems(node.item(), item_shape, item, path, found);
+                    path.pop();
+                }
                 return;
             }
             let mut seen = BTreeSet::new();
@@ -97,20 +120,29 @@ fn find_problems(node: &dyn TypeInfo, value: &Value, path: &mut Vec<PathElement>
                     Ok(element) => {
                         seen.insert(element.clone());
                         path.push(element);
-                        find_problems(node.item(), item, path, found);
+                        find_problems(node.item(), item_shape, item, path, found);
                         path.pop();
                     }
                 }
             }
         }
-        Value::Object(fields) if !node.is_atomic_map() => {
+        Value::Object(fields) if !node.is_atomic_map() || shape.is_some() => {
             for (name, value) in fields {
                 path.push(PathElement::field(name));
+                let (is_unknown, shape) = match shape {
+                    Some(FieldShape::Struct(of)) => {
+                        let field = field_table(of).and_then(|known| known.field(name));
+                        (field.is_none(), field.map(|field| &field.shape))
+                    }
+                    Some(FieldShape::Map(inner, _)) => (false, Some(&**inner)),
+                    _ => (false, None),
+                };
                 match node.child(name) {
                     Child::Unknown => {
                         found.push(format!("{}: field not declared in schema", Path(path)));
                     }
-                    child => find_problems(child.node(), value, path, found),
+                    _ if is_unknown => found.push(format!("{}: field not declared in schema", Path(path))),
+                    child => find_problems(child.node(), shape, value, path, found),
                 }
                 path.pop();
             }

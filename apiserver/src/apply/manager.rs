@@ -56,6 +56,8 @@ pub struct Request<'a> {
 /// ```
 pub struct FieldManager<'t> {
     types: &'t dyn TypeInfo,
+    /// The fields that the kind has, for kinds whose types do not say.
+    fields: Option<&'static str>,
     kind: Option<String>,
     reset: FieldSet,
     empty: Value,
@@ -73,7 +75,7 @@ pub struct Applied {
 impl<'t> FieldManager<'t> {
     /// Keeps track of objects of this type.
     pub fn new(types: &'t dyn TypeInfo) -> Self {
-        Self { types, kind: None, reset: FieldSet::new(), empty: Value::Object(Map::new()) }
+        Self { types, fields: None, kind: None, reset: FieldSet::new(), empty: Value::Object(Map::new()) }
     }
 
     /// For a custom resource: a request for the object itself cannot change its status if that is a subresource, and a
@@ -91,6 +93,12 @@ impl<'t> FieldManager<'t> {
     #[must_use]
     pub fn with_kind(self, kind: &str) -> Self {
         Self { kind: Some(kind.into()), ..self }
+    }
+
+    /// Refuses configurations with fields that a built-in type does not have.
+    #[must_use]
+    pub(crate) fn with_fields(self, fields: Option<&'static str>) -> Self {
+        Self { fields, ..self }
     }
 
     /// Does not track these fields and what is below them, because the server does not let the request change them.
@@ -233,7 +241,7 @@ impl<'t> FieldManager<'t> {
         if metadata.and_then(|metadata| metadata.get("managedFields")).is_some_and(Value::is_array) {
             return refuse("metadata.managedFields must be nil");
         }
-        let problems = problems(self.types, config);
+        let problems = problems(self.types, self.fields, config);
         if !problems.is_empty() {
             let (namespace, name) = (text(config, "namespace"), text(config, "name"));
             let object = format!("{namespace}/{name}; {}", group_version_kind(api_version, kind));

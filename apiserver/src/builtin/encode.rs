@@ -84,7 +84,7 @@ fn zero(shape: &Shape) -> Value {
     match shape {
         Shape::Text(_) => "".into(),
         Shape::Bool => false.into(),
-        Shape::Int32 | Shape::Int64 | Shape::IntOrString => 0.into(),
+        Shape::Int32 | Shape::Int64 | Shape::Float | Shape::IntOrString => 0.into(),
         Shape::Quantity => "0".into(),
         Shape::Struct(name) => {
             let mut fields = Map::new();
@@ -107,7 +107,7 @@ fn is_empty(shape: &Shape, value: &Value) -> bool {
     match (shape, value) {
         (Shape::Text(_) | Shape::Bytes, Value::String(text)) => text.is_empty(),
         (Shape::Bool, value) => *value == false,
-        (Shape::Int32 | Shape::Int64, value) => *value == 0,
+        (Shape::Int32 | Shape::Int64 | Shape::Float, value) => *value == 0,
         (Shape::List(_), Value::Array(items)) => items.is_empty(),
         (Shape::Map(..), Value::Object(fields)) => fields.is_empty(),
         (Shape::List(_) | Shape::Map(..) | Shape::Bytes | Shape::Any, Value::Null) => true,

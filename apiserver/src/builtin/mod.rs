@@ -33,10 +33,14 @@ mod meta;
 mod names;
 mod namespace;
 mod node;
+mod open_api;
 mod pod;
 mod priority_class;
+mod protobuf;
 mod quantity;
 mod registry;
+mod restore;
+mod review;
 mod secret;
 mod selectors;
 mod service;
@@ -52,12 +56,16 @@ use serde_json::Value;
 pub use delete::Deletion;
 pub use event::{from_core, to_core};
 pub use namespace::finalize;
+pub(crate) use open_api::Schemas;
 pub use pod::{bind, evict, resolve_priority};
 pub use registry::{Resource, Subresource, find, registry};
 pub use service::allocate;
 pub use table::{Column, Row};
+pub(crate) use table::{SCALES, scale_cells};
+pub(crate) use types::{Shape as FieldShape, lookup as field_table};
 
 use crate::schema::FieldError;
+use protobuf::Message;
 
 /// How the objects of a built-in kind behave.
 ///
@@ -99,6 +107,12 @@ pub enum Strategy {
     PriorityClass,
     /// A secret.
     Secret,
+    /// The question what its sender may do; created, but not stored.
+    SelfSubjectAccessReview,
+    /// The question who its sender is; created, but not stored.
+    SelfSubjectReview,
+    /// The question for all that its sender may do in a namespace; created, but not stored.
+    SelfSubjectRulesReview,
     /// A service.
     Service,
     /// A service account.
@@ -117,6 +131,34 @@ impl Strategy {
             Self::EventsEvent => "EventsEvent",
             other => other.resource().kind,
         }
+    }
+
+    /// The object of a body in protobuf.
+    ///
+    /// # Errors
+    ///
+    /// The message of the server's decoder, if the body is not one of this kind. Its types are not the last word: amounts
+    /// are checked by [`Strategy::check_types`].
+    pub fn from_protobuf(self, body: &[u8]) -> Result<Value, String> {
+        let Resource { kind: wanted, version, .. } = self.resource();
+        let message = Message::open(body).map_err(|problem| {
+            let shown = protobuf::shown(body);
+            format!("the object provided is unrecognized (must be of type {wanted}): {problem} ({shown})")
+        })?;
+        let kind = if message.kind.is_empty() { wanted } else { &*message.kind };
+        if kind != *wanted {
+            return Err(format!("{kind} in version {version:?} cannot be handled as a {wanted}"));
+        }
+        let mut object = message.decode(self.type_name()).map_err(|problem| {
+            format!("{kind} in version {version:?} cannot be handled as a {wanted}: {problem}")
+        })?;
+        object["kind"] = kind.into();
+        object["apiVersion"] = match &*message.api_version {
+            "" => self.resource().api_version(),
+            said => said.to_owned(),
+        }
+        .into();
+        Ok(object)
     }
 
     /// Checks the types of an object, fills its defaults in and makes it what a typed server has in its hands.
@@ -142,12 +184,26 @@ impl Strategy {
     /// The message of the server's decoder for the first field that has not, in the order of the kind's fields. (The
     /// server takes the order of the document.)
     pub fn check_types(self, object: &Value) -> Result<(), String> {
-        decode::check(self.type_name(), object).map_err(|problem| {
+        self.type_problem(object).map_err(|problem| {
             let resource = self.resource();
             let (kind, version) = (resource.kind, resource.version);
             // The group's version alone: it says `v1` for `coordination.k8s.io/v1`, too.
             format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {problem}")
         })
+    }
+
+    /// Checks that every field has the type that the kind gives it; the error says no more than what the decoder found.
+    pub(crate) fn type_problem(self, object: &Value) -> Result<(), String> {
+        decode::check(self.type_name(), object)
+    }
+
+    /// Checks that what a strategic merge patch made of an object is one of the kind.
+    ///
+    /// # Errors
+    ///
+    /// The first value that its field cannot hold, in the words of the server.
+    pub fn check_patched(self, object: &Value) -> Result<(), String> {
+        restore::check(self.type_name(), object)
     }
 
     /// Drops the fields that the kind does not have; a message for each.
@@ -177,6 +233,9 @@ impl Strategy {
             | Self::EventsEvent
             | Self::Eviction
             | Self::Lease
+            | Self::SelfSubjectAccessReview
+            | Self::SelfSubjectReview
+            | Self::SelfSubjectRulesReview
             | Self::ServiceAccount => {}
         }
     }
@@ -238,9 +297,14 @@ impl Strategy {
             Self::Pod => with(metadata(), pod::validate(object)),
             Self::PriorityClass => with(metadata(), priority_class::validate(object)),
             Self::Secret => with(metadata(), secret::validate(object)),
+            Self::SelfSubjectAccessReview => review::validate(object),
             Self::Service => with(metadata(), service::validate(object)),
             Self::ServiceAccount => metadata(),
-            Self::Binding | Self::CustomResourceDefinition | Self::Eviction => Vec::new(),
+            Self::Binding
+            | Self::CustomResourceDefinition
+            | Self::Eviction
+            | Self::SelfSubjectReview
+            | Self::SelfSubjectRulesReview => Vec::new(),
         }
     }
 
@@ -266,7 +330,12 @@ impl Strategy {
                 with(metadata(), with(service::validate_update(new, old), service::validate(new)))
             }
             Self::ServiceAccount => metadata(),
-            Self::Binding | Self::CustomResourceDefinition | Self::Eviction => Vec::new(),
+            Self::Binding
+            | Self::CustomResourceDefinition
+            | Self::Eviction
+            | Self::SelfSubjectAccessReview
+            | Self::SelfSubjectReview
+            | Self::SelfSubjectRulesReview => Vec::new(),
         }
     }
 
@@ -283,6 +352,26 @@ impl Strategy {
         }
     }
 
+    /// Whether its fields are in the table, so that protobuf of it can be read.
+    pub(crate) fn is_typed(self) -> bool {
+        self.typed_as().is_some()
+    }
+
+    /// The name of its type in the table, if it is there.
+    pub(crate) fn typed_as(self) -> Option<&'static str> {
+        Some(self.type_name()).filter(|name| types::lookup(name).is_some())
+    }
+
+    /// Whether its objects are questions, which are answered and not stored.
+    pub fn is_review(self) -> bool {
+        matches!(self, Self::SelfSubjectAccessReview | Self::SelfSubjectReview | Self::SelfSubjectRulesReview)
+    }
+
+    /// Puts the answer into a review: whoever asks may do everything.
+    pub fn answer_review(self, review: &mut Value, now: SystemTime) {
+        review::answer(self, review, now);
+    }
+
     /// Whether an update may leave the resource version out.
     pub fn allows_unconditional_update(self) -> bool {
         self != Self::Lease
@@ -292,6 +381,15 @@ impl Strategy {
     pub fn allows_create_on_update(self) -> bool {
         matches!(self, Self::Event | Self::EventsEvent | Self::Lease | Self::Service)
     }
+}
+
+/// The options of a deletion in a body in protobuf.
+///
+/// # Errors
+///
+/// The message of the server's decoder.
+pub fn delete_options_from_protobuf(body: &[u8]) -> Result<Value, String> {
+    Message::open(body)?.decode("DeleteOptions")
 }
 
 /// What is wrong with the metadata of a new object of a resource.

@@ -73,7 +73,7 @@ const BASE: Resource = Resource {
     strategy: Strategy::Binding,
 };
 
-static REGISTRY: [Resource; 14] = [
+static REGISTRY: [Resource; 17] = [
     Resource { kind: "Binding", plural: "bindings", singular: "binding", verbs: &["create"], ..BASE },
     Resource {
         kind: "ConfigMap",
@@ -188,6 +188,36 @@ static REGISTRY: [Resource; 14] = [
         storage_version_hash: "jfWCUB31mvA=",
         subresources: &[subresource("status", "CustomResourceDefinition", STATUS)],
         strategy: Strategy::CustomResourceDefinition,
+        ..BASE
+    },
+    Resource {
+        group: "authentication.k8s.io",
+        kind: "SelfSubjectReview",
+        plural: "selfsubjectreviews",
+        singular: "selfsubjectreview",
+        namespaced: false,
+        verbs: &["create"],
+        strategy: Strategy::SelfSubjectReview,
+        ..BASE
+    },
+    Resource {
+        group: "authorization.k8s.io",
+        kind: "SelfSubjectAccessReview",
+        plural: "selfsubjectaccessreviews",
+        singular: "selfsubjectaccessreview",
+        namespaced: false,
+        verbs: &["create"],
+        strategy: Strategy::SelfSubjectAccessReview,
+        ..BASE
+    },
+    Resource {
+        group: "authorization.k8s.io",
+        kind: "SelfSubjectRulesReview",
+        plural: "selfsubjectrulesreviews",
+        singular: "selfsubjectrulesreview",
+        namespaced: false,
+        verbs: &["create"],
+        strategy: Strategy::SelfSubjectRulesReview,
         ..BASE
     },
     Resource {

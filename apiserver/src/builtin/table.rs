@@ -32,31 +32,15 @@ pub struct Row {
     pub conditions: Vec<Value>,
 }
 
-/// The descriptions of the columns for names, ages and data are those of the API, which clients show with
-/// `kubectl explain`.
 const NAME: Column = Column {
     name: "Name",
     column_type: "string",
     format: "name",
-    description: "Name must be unique within a namespace. Is required when creating resources, although some resources \
-                  may allow a client to request the generation of an appropriate name automatically. Name is \
-                  primarily intended for creation idempotence and configuration definition. Cannot be updated. More \
-                  info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names",
+    description: "The object's name, which no other of its kind in the namespace has.",
     priority: 0,
 };
-const AGE: Column = column(
-    "Age",
-    "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed \
-     to be set in happens-before order across separate operations. Clients may not set this value. It is represented in \
-     RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: \
-     https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
-);
-const CONFIG_DATA: Column = column(
-    "Data",
-    "Data contains the configuration data. Each key must consist of alphanumeric characters, '-', '_' or '.'. Values \
-     with non-UTF-8 byte sequences must use the BinaryData field. The keys stored in Data must not overlap with the \
-     keys in the BinaryData field, this is enforced during validation process.",
-);
+const AGE: Column = column("Age", "How long ago the object was created.");
+const CONFIG_DATA: Column = column("Data", "How many entries the config map has.");
 
 const fn column(name: &'static str, description: &'static str) -> Column {
     Column { name, column_type: "string", format: "", description, priority: 0 }
@@ -116,6 +100,12 @@ const PRIORITY_CLASSES: &[Column] = &[
     AGE,
     column("PreemptionPolicy", "Whether pods of this class make others leave."),
 ];
+pub(crate) const SCALES: &[Column] = &[
+    NAME,
+    typed("Desired", "integer", "How many are wanted."),
+    typed("Available", "integer", "How many there are."),
+    Column { column_type: "date", ..AGE },
+];
 const SECRETS: &[Column] = &[
     NAME,
     column("Type", "What the secret is for."),
@@ -146,7 +136,12 @@ impl Strategy {
             Self::PriorityClass => PRIORITY_CLASSES,
             Self::Secret => SECRETS,
             Self::Service => SERVICES,
-            Self::Binding | Self::Eviction | Self::ServiceAccount => &[NAME, AGE],
+            Self::Binding
+            | Self::Eviction
+            | Self::SelfSubjectAccessReview
+            | Self::SelfSubjectReview
+            | Self::SelfSubjectRulesReview
+            | Self::ServiceAccount => &[NAME, AGE],
         }
     }
 
@@ -185,10 +180,22 @@ impl Strategy {
                 vec![json!(name), json!(text(object, "type")), json!(count), json!(since)]
             }
             Self::Service => service_cells(object, &since),
-            Self::Binding | Self::Eviction | Self::ServiceAccount => vec![json!(name), json!(since)],
+            Self::Binding
+            | Self::Eviction
+            | Self::SelfSubjectAccessReview
+            | Self::SelfSubjectReview
+            | Self::SelfSubjectRulesReview
+            | Self::ServiceAccount => vec![json!(name), json!(since)],
         };
         Row { cells, conditions }
     }
+}
+
+/// The cells of a scale's row.
+pub(crate) fn scale_cells(scale: &Value, now: SystemTime) -> Vec<Value> {
+    let replicas = |part: &str| json!(int(scale, &[part, "replicas"]).unwrap_or_default());
+    let since = age(text_at(scale, &["metadata", "creationTimestamp"]), now);
+    vec![json!(meta::name(scale)), replicas("spec"), replicas("status"), json!(since)]
 }
 
 /// How long ago a time is; `<unknown>` if there is none.
@@ -230,6 +237,12 @@ fn node_cells(node: &Value, since: &str) -> Vec<Value> {
     roles.sort_unstable();
     roles.dedup();
     let info = |field: &str| json!(or(text_at(node, &["status", "nodeInfo", field]), "<unknown>"));
+    let kernel = match text_at(node, &["status", "nodeInfo", "architecture"]) {
+        "" => info("kernelVersion"),
+        architecture => {
+            json!(format!("{} ({architecture})", info("kernelVersion").as_str().unwrap_or_default()))
+        }
+    };
     vec![
         json!(meta::name(node)),
         json!(status),
@@ -239,7 +252,7 @@ fn node_cells(node: &Value, since: &str) -> Vec<Value> {
         json!(address(node, "InternalIP")),
         json!(address(node, "ExternalIP")),
         info("osImage"),
-        info("kernelVersion"),
+        kernel,
         info("containerRuntimeVersion"),
     ]
 }

@@ -8,6 +8,10 @@ const SECONDS: [&str; 12] = ["2006", "-", "01", "-", "02", "T", "15", ":", "04",
 const MICROS: [&str; 13] =
     ["2006", "-", "01", "-", "02", "T", "15", ":", "04", ":", "05", ".000000", "Z07:00"];
 
+/// The begin of the years that can be written, in seconds from 1970, and their end.
+const YEAR_0: i64 = -62_167_219_200;
+const YEAR_10000: i64 = 253_402_300_800;
+
 /// Whether a text is a time to the second, or to the microsecond, in the words of the server.
 pub(crate) fn check(text: &str, micro: bool) -> Result<(), String> {
     let layout: &[&str] = if micro { &MICROS } else { &SECONDS };
@@ -73,6 +77,11 @@ fn out_of_range(text: &str) -> &'static str {
 pub(crate) fn canonical(text: &str, micro: bool) -> Option<String> {
     let (seconds, nanos) = parse_rfc3339(text)?;
     Some(format(seconds, nanos, micro))
+}
+
+/// The time so many seconds after 1970, in the form in which the server writes it; `None` if that form has no such year.
+pub(crate) fn of_parts(seconds: i64, nanos: u32, micro: bool) -> Option<String> {
+    (YEAR_0..YEAR_10000).contains(&seconds).then(|| format(seconds, nanos, micro))
 }
 
 fn format(seconds: i64, nanos: u32, micro: bool) -> String {

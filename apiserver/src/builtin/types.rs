@@ -1,12 +1,15 @@
 //! What fields the built-in kinds have, and of which types: the table in `types.txt`.
 //!
-//! A line is a struct of the API: its name, then its fields in their order. A field is `name:type`; before the name may
-//! stand the struct that it is embedded from (`VolumeSource.emptyDir`), because decoding errors name that, and after it
+//! A line is a struct of the API: its name, then its fields in their order. A field is `name#number:type`; before the name
+//! may stand the struct that it is embedded from (`VolumeSource.emptyDir`), because decoding errors name that, and after it
 //! `?` if it is left out when it is empty, or `??` if it is left out when it is zero (which matters for structs and times,
-//! which are never empty).
+//! which are never empty). A field that is always written is required of clients, and one that may be left out is not, but
+//! for those with `~` and `!`, where it is the other way round. The number is the field's in protobuf; one of an embedded
+//! struct has that of the struct before it (`#2.1`), and the fields that the envelope of a message holds have none.
 //!
-//! A type is `str`, `bool`, `i32`, `i64`, `bytes`, `time`, `microtime`, `quantity`, `intstr`, `any` or the name of a
-//! struct; `*T` may be null, `[]T` is a list, `{}T` a map by text. `=name` is what errors call it.
+//! A type is `str`, `bool`, `i32`, `i64`, `f64`, `bytes`, `time`, `microtime`, `quantity`, `intstr`, `any` or the name of a
+//! struct; `*T` may be null, `[]T` is a list, `{}T` a map by text. `=name` is what errors call it. The values that a text
+//! of such a name may have are in `enums.txt`.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -25,6 +28,10 @@ pub(crate) struct Field {
     /// The path within the struct as errors write it: the structs it is embedded from, and its name.
     pub(crate) error_path: &'static str,
     pub(crate) omit: Omit,
+    /// Whether schemas require it.
+    pub(crate) is_required: bool,
+    /// Its numbers in protobuf, from the struct that it is embedded from to its own; none if it is not in the message.
+    pub(crate) wire: Vec<u32>,
     pub(crate) shape: Shape,
 }
 
@@ -42,6 +49,7 @@ pub(crate) enum Shape {
     Bool,
     Int32,
     Int64,
+    Float,
     Bytes,
     Time,
     MicroTime,
@@ -56,10 +64,34 @@ pub(crate) enum Shape {
 
 const TABLE: &str = include_str!("types.txt");
 
+const ENUMS: &str = include_str!("enums.txt");
+
+/// Definitions of custom resources in the form of `types.txt`, without numbers, for schemas only: [`crate::schema`] reads them.
+const DEFINITIONS: &str = include_str!("definition.txt");
+
+type Structs = BTreeMap<&'static str, Struct>;
+
 /// The struct of that name.
 pub(crate) fn lookup(name: &str) -> Option<&'static Struct> {
-    static STRUCTS: OnceLock<BTreeMap<&'static str, Struct>> = OnceLock::new();
+    static STRUCTS: OnceLock<Structs> = OnceLock::new();
     STRUCTS.get_or_init(|| TABLE.lines().filter_map(parse_struct).collect()).get(name)
+}
+
+/// The struct of that name, also of those that only have a schema.
+pub(crate) fn lookup_schema(name: &str) -> Option<&'static Struct> {
+    static STRUCTS: OnceLock<Structs> = OnceLock::new();
+    let definitions = || DEFINITIONS.lines().filter_map(parse_struct).collect();
+    lookup(name).or_else(|| STRUCTS.get_or_init(definitions).get(name))
+}
+
+/// The values that a text of a type such as `v1.Protocol` may have; none if it may have any.
+pub(crate) fn values_of(type_name: &str) -> Option<Vec<&'static str>> {
+    let wanted = type_name.strip_prefix("v1.")?;
+    ENUMS.lines().find_map(|line| {
+        let (name, values) = line.split_once(' ')?;
+        let values = || values.split(' ').map(|value| if value == "\"\"" { "" } else { value });
+        (name == wanted).then(|| values().collect())
+    })
 }
 
 fn parse_struct(line: &'static str) -> Option<(&'static str, Struct)> {
@@ -77,13 +109,20 @@ fn parse_struct(line: &'static str) -> Option<(&'static str, Struct)> {
 
 fn parse_field(word: &'static str) -> Option<Field> {
     let (path, shape) = word.split_once(':')?;
+    let (path, numbers) = path.split_once('#').unwrap_or((path, ""));
+    let wire = numbers.split('.').filter_map(|number| number.parse().ok()).collect();
+    let (path, is_unusual) = match path.strip_suffix(['!', '~']) {
+        Some(path) => (path, true),
+        None => (path, false),
+    };
     let (path, omit) = match path.split_once('?') {
         None => (path, Omit::Never),
         Some((path, "?")) => (path, Omit::Zero),
         Some((path, _)) => (path, Omit::Empty),
     };
     let name = path.rsplit('.').next()?;
-    Some(Field { name, error_path: path, omit, shape: parse_shape(shape) })
+    let is_required = (omit == Omit::Never) != is_unusual;
+    Some(Field { name, error_path: path, omit, is_required, wire, shape: parse_shape(shape) })
 }
 
 fn parse_shape(text: &'static str) -> Shape {
@@ -103,6 +142,7 @@ fn parse_shape(text: &'static str) -> Shape {
         ("bool", _) => Shape::Bool,
         ("i32", _) => Shape::Int32,
         ("i64", _) => Shape::Int64,
+        ("f64", _) => Shape::Float,
         ("bytes", _) => Shape::Bytes,
         ("time", _) => Shape::Time,
         ("microtime", _) => Shape::MicroTime,
@@ -120,6 +160,14 @@ impl Struct {
 }
 
 impl Shape {
+    /// The type below the name that a type has of its own.
+    pub(crate) fn basic_name(&self) -> String {
+        match self {
+            Self::Text(_) => "string".into(),
+            other => other.go_name(),
+        }
+    }
+
     /// The type as errors write it.
     pub(crate) fn go_name(&self) -> String {
         match self {
@@ -127,6 +175,7 @@ impl Shape {
             Self::Bool => "bool".into(),
             Self::Int32 | Self::IntOrString => "int32".into(),
             Self::Int64 => "int64".into(),
+            Self::Float => "float64".into(),
             Self::Bytes => "[]uint8".into(),
             Self::Time | Self::MicroTime => "string".into(),
             Self::Quantity => "resource.Quantity".into(),
@@ -142,7 +191,7 @@ impl Shape {
 
 #[cfg(test)]
 mod tests {
-    use super::{Shape, TABLE, lookup};
+    use super::{Shape, TABLE, lookup, values_of};
 
     fn check(shape: &Shape, at: &str) {
         match shape {
@@ -162,7 +211,18 @@ mod tests {
             assert_eq!(known.fields.len(), line.split(' ').count() - 1, "fields of {key}");
             for field in &known.fields {
                 check(&field.shape, &format!("{key}.{}", field.name));
+                let is_of_envelope = matches!(field.name, "kind" | "apiVersion");
+                assert!(is_of_envelope || !field.wire.is_empty(), "{key}.{} has no number", field.name);
+                let same = known.fields.iter().filter(|other| other.wire == field.wire);
+                assert!(field.wire.is_empty() || same.count() == 1, "two fields of {key} have one number");
             }
         }
+    }
+
+    #[test]
+    fn texts_of_some_types_have_a_choice() {
+        assert_eq!(values_of("v1.Protocol"), Some(vec!["SCTP", "TCP", "UDP"]));
+        assert_eq!(values_of("v1.IPFamily"), Some(vec!["", "IPv4", "IPv6"]));
+        assert_eq!(values_of("string"), None);
     }
 }

@@ -19,6 +19,7 @@ pub use error::{PatchError, invalid_result};
 pub use json::json_patch;
 pub(crate) use merge::go_kind;
 pub use merge::merge_patch;
+pub(crate) use strategic::go_text;
 pub use strategic::strategic_patch;
 
 use crate::apply::{MAX_DEPTH, value::is_within};

@@ -4,6 +4,7 @@ mod create;
 mod delete;
 mod pod;
 mod read;
+mod review;
 mod scale;
 mod update;
 
@@ -11,6 +12,7 @@ pub(crate) use create::create;
 pub(crate) use delete::{FOREGROUND, ORPHAN, delete, delete_collection};
 pub(crate) use pod::{act_on_pod, bind_pod};
 pub(crate) use read::{Listed, get, list, watch};
+pub(crate) use review::review;
 pub(crate) use scale::{get_scale, patch_scale, put_scale};
 pub(crate) use update::{patch, update};
 

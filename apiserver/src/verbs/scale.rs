@@ -5,6 +5,7 @@ use super::update::{live, replace};
 use crate::apply::{ManagedFields, track_scale};
 use crate::context::Context;
 use crate::failure;
+use crate::form;
 use crate::kinds::Behaviour;
 use crate::patch::{self, PatchKind};
 use crate::reply::Reply;
@@ -14,7 +15,7 @@ use crate::state::State;
 /// The scale of an object.
 pub(crate) fn get_scale(state: &State, context: &Context) -> Result<Reply, Status> {
     let live = live(state, context)?;
-    Ok(Reply::json(200, shown(paths(context)?, &live.object)?))
+    answer(context, &shown(paths(context)?, &live.object)?)
 }
 
 /// Takes the wanted number of a scale into its object.
@@ -34,7 +35,7 @@ pub(crate) fn put_scale(state: &mut State, context: &Context, wanted: &Value) ->
     }
     // The scale is the object's spec: it is replaced as the object itself is.
     let object = replace(state, &context.without_subresource(), &live, object, true)?;
-    Ok(Reply::json(200, shown(paths, &object)?))
+    answer(context, &shown(paths, &object)?)
 }
 
 /// Changes a scale by a patch.
@@ -55,6 +56,10 @@ pub(crate) fn patch_scale(
         }
     };
     put_scale(state, context, &patched.map_err(|error| error.status())?)
+}
+
+fn answer(context: &Context, scale: &Value) -> Result<Reply, Status> {
+    Ok(Reply::json(200, form::scale(scale, context.form, context.now)))
 }
 
 fn paths(context: &Context) -> Result<&ScalePaths, Status> {

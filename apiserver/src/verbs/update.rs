@@ -54,6 +54,13 @@ pub(crate) fn patch(
         }
     };
     let object = patched.map_err(|error| error.status())?;
+    if let Some(strategy) = context.served.strategy() {
+        let (written, checked) = match kind {
+            PatchKind::Strategic => (patch::go_text(body), strategy.check_patched(&object)),
+            _ => (object.to_string(), strategy.type_problem(&object)),
+        };
+        checked.map_err(|why| patch::invalid_result(&written, &why))?;
+    }
     let (object, warnings) = decode(context, Sent { object, duplicates: Vec::new() })?;
     let object = context.served.field_manager(&context.subresource).track_update(
         Some(&live.object),

@@ -33,6 +33,16 @@ impl Raw {
         self.0.send_request(request.body(Full::new(body.into())).unwrap()).await
     }
 
+    /// Asks for something in a form: the code, the media type and the body.
+    pub(crate) async fn get_as(&mut self, target: &str, accept: &str) -> (u16, String, Bytes) {
+        let request = Request::get(target).header("accept", accept).body(Full::default()).unwrap();
+        self.0.ready().await.unwrap();
+        let response = self.0.send_request(request).await.unwrap();
+        let code = response.status().as_u16();
+        let media_type = response.headers()["content-type"].to_str().unwrap().to_owned();
+        (code, media_type, response.into_body().collect().await.unwrap().to_bytes())
+    }
+
     /// Sends JSON and reads the whole answer.
     pub(crate) async fn json(&mut self, method: Method, target: &str, body: &Value) -> (u16, Value) {
         let content_type = match method {

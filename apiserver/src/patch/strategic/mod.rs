@@ -15,6 +15,7 @@ use super::{PatchError, check_depth};
 use crate::apply::builtin_shape;
 use crate::apply::shape::{Patch, Shape};
 use problem::Problem;
+pub(crate) use problem::go_text;
 
 /// What is to be done with an object or an item of a list.
 const DIRECTIVE: &str = "$patch";
@@ -68,9 +69,9 @@ fn merge_maps(
         Some(Value::String(directive)) if directive == "replace" => return Ok(plain_fields(patch)),
         Some(Value::String(directive)) if directive == "delete" => return Ok(Map::new()),
         Some(directive) => {
-            let text = problem::go_text(&directive);
+            let text = go_text(&directive);
             patch.insert(DIRECTIVE.into(), directive);
-            return Err(Problem::UnknownDirective(text, problem::go_text(&Value::Object(patch))));
+            return Err(Problem::UnknownDirective(text, go_text(&Value::Object(patch))));
         }
     }
     retain_keys(&mut original, &mut patch)?;

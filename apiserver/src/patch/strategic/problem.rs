@@ -49,7 +49,7 @@ impl From<Problem> for PatchError {
 }
 
 /// A value as Go prints it.
-pub(super) fn go_text(value: &Value) -> String {
+pub(crate) fn go_text(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".into(),
         Value::String(text) => text.clone(),
