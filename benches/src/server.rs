@@ -70,7 +70,7 @@ struct Shared {
     data: Arc<Data>,
     initial_events: Option<[Vec<Bytes>; 2]>,
     stage: watch::Sender<Stage>,
-    /// How many watches were opened since the first objects were replaced by the later ones.
+    /// How many watches have sent the later objects, where those were asked for.
     later_watches: watch::Sender<u64>,
 }
 
@@ -127,7 +127,7 @@ impl Server {
         self.shared.stage.clone()
     }
 
-    /// How many watches were opened in the last stage, ever.
+    /// How many watches of the last stage have sent what there was at their beginning, ever.
     pub fn later_watches(&self) -> watch::Receiver<u64> {
         self.shared.later_watches.subscribe()
     }
@@ -193,16 +193,17 @@ impl Shared {
     fn watch(self: Arc<Self>, initial_events: bool) -> Pieces {
         let opened = *self.stage.borrow();
         let is_later = opened == Stage::Later;
-        let ready = match &self.initial_events {
-            Some(events) if initial_events => events[usize::from(is_later)].clone().into(),
-            _ => VecDeque::new(),
-        };
         let (sender, more) = mpsc::channel(4);
-        if is_later {
-            self.later_watches.send_modify(|count| *count += 1);
-        }
         tokio::spawn(async move {
+            if let Some(events) = self.initial_events.as_ref().filter(|_| initial_events) {
+                for piece in &events[usize::from(is_later)] {
+                    if sender.send(piece.clone()).await.is_err() {
+                        return;
+                    }
+                }
+            }
             if is_later {
+                self.later_watches.send_modify(|count| *count += 1);
                 return sender.closed().await;
             }
             let mut stage = self.stage.subscribe();
@@ -218,7 +219,7 @@ impl Shared {
                 let _ = sender.send(Bytes::from_static(EXPIRED)).await;
             }
         });
-        Pieces { ready, more: Some(more) }
+        Pieces { ready: VecDeque::new(), more: Some(more) }
     }
 }
 
