@@ -70,15 +70,21 @@ impl Context {
         }
     }
 
-    /// Checks that an object in a request is of the resource, and gives it name and namespace of the path.
-    pub(crate) fn check_identity(&self, object: &mut Value) -> Result<(), Status> {
+    /// Checks that an object in a request is of the version that is asked for.
+    pub(crate) fn check_version(&self, object: &Value) -> Result<(), Status> {
         let version = object["apiVersion"].as_str().unwrap_or_default();
         let wanted = self.served.api_version();
-        if !version.is_empty() && version != wanted {
-            return Err(failure::bad_request(format!(
-                "the API version in the data ({version}) does not match the expected API version ({wanted})"
-            )));
+        if version.is_empty() || version == wanted {
+            return Ok(());
         }
+        Err(failure::bad_request(format!(
+            "the API version in the data ({version}) does not match the expected API version ({wanted})"
+        )))
+    }
+
+    /// Checks that an object in a request is of the resource, and gives it name and namespace of the path.
+    pub(crate) fn check_identity(&self, object: &mut Value) -> Result<(), Status> {
+        self.check_version(object)?;
         if !object["metadata"].is_null() && !object["metadata"].is_object() {
             return Err(failure::bad_request(format!(
                 "{kind} in version {version:?} cannot be handled as a {kind}: metadata is not an object",

@@ -108,6 +108,19 @@ fn target(known: &str, random: &mut fastrand::Rng) -> String {
     if parameters.is_empty() { target } else { format!("{target}?{}", parameters.join("&")) }
 }
 
+/// What the real server, too, has no better code for than 500: a watch from a version that is no number, a strategic patch that
+/// does not fit.
+const HONEST: &[&str] = &[
+    "resourceVersion",
+    "declared merge key",
+    "without merge key",
+    "patch type",
+    "cannot yet be specified",
+    "not identical",
+    "$setElementOrder",
+    "but received a",
+];
+
 #[tokio::test(start_paused = true)]
 async fn every_request_gets_a_valid_answer() {
     let recorded: Vec<_> = ["api-protocol", "api-objects"]
@@ -148,14 +161,16 @@ async fn every_request_gets_a_valid_answer() {
         let response = raw.send(&method, &target, content_type, body).await.expect(&what);
         let code = response.status().as_u16();
         *codes.entry(code).or_default() += 1;
-        // The real server, too, has no better code for a watch of no number and a list item without its key.
-        assert!(code != 500 || target.contains("watch=true") || content_type.contains("strategic"), "{what}");
         let body = response.into_body().collect().await.expect(&what).to_bytes();
         if method == Method::HEAD {
             continue;
         }
         if body == "404 page not found\n" || body == "ok" {
             continue;
+        }
+        if code == 500 {
+            let message = serde_json::from_slice::<Value>(&body).expect(&what)["message"].to_string();
+            assert!(HONEST.iter().any(|words| message.contains(words)), "{what}: {message}");
         }
         for value in serde_json::Deserializer::from_slice(&body).into_iter::<Value>() {
             match value {

@@ -1,7 +1,7 @@
 use lariat_api::Status;
 use serde_json::{Value, json};
 
-use super::{Sent, answer, check, decode};
+use super::{Sent, answer, check, decode, other_version};
 use crate::apply;
 use crate::builtin::{self, Strategy};
 use crate::context::Context;
@@ -13,6 +13,9 @@ use crate::state::State;
 
 /// Creates an object.
 pub(crate) fn create(state: &mut State, context: &Context, sent: Sent) -> Result<Reply, Status> {
+    if let Some(refused) = other_version(context, &sent.object)? {
+        return Ok(refused);
+    }
     let (object, warnings) = decode(context, sent)?;
     let object = create_decoded(state, context, object)?;
     Ok(answer(context, 201, &object, warnings))

@@ -22,7 +22,7 @@ use serde_json::Value;
 use crate::context::{Context, Validation};
 use crate::failure;
 use crate::reply::Reply;
-use crate::schema::{FieldError, invalid_status, strict_status};
+use crate::schema::{FieldError, invalid_status, strict_status, unknown_field};
 use crate::{form, meta};
 
 /// An object of a request's body, as it was sent.
@@ -30,6 +30,26 @@ pub(crate) struct Sent {
     pub(crate) object: Value,
     /// Fields that stand twice in the same object, a sentence each.
     pub(crate) duplicates: Vec<String>,
+}
+
+/// The answer to a custom resource in a version that is not the one that is asked for; none if it is. No schema is known for
+/// what it holds, so all of that is unknown.
+fn other_version(context: &Context, object: &Value) -> Result<Option<Reply>, Status> {
+    let Some(status) = context.check_version(object).err().filter(|_| context.served.strategy().is_none())
+    else {
+        return Ok(None);
+    };
+    let known = ["apiVersion", "kind", "metadata"];
+    let fields = object.as_object().into_iter().flat_map(|fields| fields.keys());
+    let unknown: Vec<String> =
+        fields.filter(|field| !known.contains(&field.as_str())).map(|field| unknown_field(field)).collect();
+    match context.validation()? {
+        Validation::Strict if !unknown.is_empty() => {
+            Err(strict_status(&context.served.kind, &context.served.version, &unknown))
+        }
+        Validation::Ignore => Err(status),
+        Validation::Strict | Validation::Warn => Ok(Some(Reply::from(status).with_warnings(unknown))),
+    }
 }
 
 /// Drops what the kind does not have and fills in defaults. Returns warnings, unless the client asked for an error.

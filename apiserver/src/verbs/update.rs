@@ -4,7 +4,7 @@ use lariat_api::Status;
 use serde_json::Value;
 
 use super::create::{allocate, create_decoded, request};
-use super::{Sent, answer, check, decode, no_such};
+use super::{Sent, answer, check, decode, no_such, other_version};
 use crate::apply;
 use crate::context::Context;
 use crate::failure;
@@ -17,6 +17,9 @@ use crate::storage::Stored;
 
 /// Replaces an object, or a subresource of it.
 pub(crate) fn update(state: &mut State, context: &Context, sent: Sent) -> Result<Reply, Status> {
+    if let Some(refused) = other_version(context, &sent.object)? {
+        return Ok(refused);
+    }
     let (object, warnings) = decode(context, sent)?;
     let live = match live(state, context) {
         Err(_) if context.subresource.is_empty() && context.served.allows_create_on_update() => {

@@ -151,9 +151,6 @@ impl Comparison<'_> {
                     match (theirs.get(key), ours.get(key)) {
                         // The words of a failure may be ours; its reason, causes and fields may not.
                         (Some(_), Some(_)) if is_failure && key == "message" => {}
-                        // And so may what is said of a table's columns.
-                        (Some(_), Some(_))
-                            if key == "description" && path.contains(".columnDefinitions[") => {}
                         (Some(theirs), Some(ours)) => self.values(&path, key, is_failure, theirs, ours),
                         (Some(theirs), None) => self.what.push(format!("{path}: {theirs}, nothing here")),
                         (None, Some(ours)) => self.what.push(format!("{path}: nothing, here {ours}")),
