@@ -27,7 +27,7 @@ async fn check(name: &'static str, target: Target) {
     let recording = Recording::open(recording_path(name)).unwrap();
     let exchanges = recording.exchanges.len();
     let on = if target.is_real() { On::Real } else { On::Embedded };
-    let found = replay::replay(&recording, target).await;
+    let (found, latest) = replay::replay(&recording, target).await;
     let listed = || DIFFERENCES.iter().filter(|known| known.recording == name && known.is_on(on));
     let mut unexpected = Vec::new();
     let mut seen = BTreeSet::new();
@@ -49,7 +49,8 @@ async fn check(name: &'static str, target: Target) {
         .map(|known| known.exchange)
         .collect();
     println!("{name}: {exchanges} exchanges, {} differ as listed", seen.len());
-    assert!(unexpected.is_empty(), "{} unexpected:\n{}", unexpected.len(), unexpected.join("\n"));
+    let count = unexpected.len();
+    assert!(count == 0, "{count} unexpected, requests up to {latest:?} late:\n{}", unexpected.join("\n"));
     assert!(gone.is_empty(), "listed, but no longer different: {gone:?}");
 }
 

@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use lariat_apiserver::ApiServer;
+use lariat_apiserver::{ApiServer, Fault, FaultPlan, Rule};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout_at};
@@ -53,6 +53,24 @@ impl Target {
         match self {
             Self::Embedded(server) => Door::Embedded(server.clone()),
             Self::Real(plane) => Door::Real(plane.address()),
+        }
+    }
+
+    /// Refuses connections from now on.
+    pub(crate) async fn go_down(&mut self) {
+        match self {
+            Self::Embedded(server) => {
+                server.set_faults(FaultPlan::seeded(0).rule(Rule::new(Fault::refuse())));
+            }
+            Self::Real(plane) => plane.terminate().await,
+        }
+    }
+
+    /// Takes connections again.
+    pub(crate) async fn come_up(&mut self) {
+        match self {
+            Self::Embedded(server) => server.heal(),
+            Self::Real(plane) => plane.restart().await,
         }
     }
 
@@ -100,7 +118,7 @@ impl Door {
         until: Option<Instant>,
     ) -> io::Result<Arriving> {
         match self {
-            Self::Embedded(server) => exchange(server.connect(), request, until).await,
+            Self::Embedded(server) => exchange(server.try_connect()?, request, until).await,
             Self::Real(address) => exchange(address.connect().await?, request, until).await,
         }
     }
