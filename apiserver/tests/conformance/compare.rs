@@ -207,9 +207,10 @@ impl Comparison<'_> {
         }
     }
 
-    /// Whether the real server leaves the order of a list to chance: that of mistakes, and that of managers of one second.
+    /// Whether the real server leaves the order of a list to chance: that of mistakes, of managers of one second, and of the
+    /// resources of a group.
     fn is_unordered(&self, key: &str) -> bool {
-        key == "causes" || key == "managedFields" && self.names.is_busy
+        key == "causes" || matches!(key, "managedFields" | "resources") && self.names.is_busy
     }
 
     fn are_alike(&mut self, key: &str, theirs: &str, ours: &str) -> bool {
@@ -230,7 +231,8 @@ impl Comparison<'_> {
 /// The same list in an order of its own.
 fn sorted(list: &[Value]) -> Vec<Value> {
     let by = |item: &Value| {
-        ["field", "reason", "manager", "operation", "subresource"].map(|key| item[key].to_string())
+        ["field", "reason", "manager", "operation", "subresource", "name", "resource"]
+            .map(|key| item[key].to_string())
     };
     let mut list = list.to_vec();
     list.sort_by_key(by);
