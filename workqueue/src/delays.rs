@@ -41,6 +41,10 @@ impl<T> Delays<T> {
         self.heap.len()
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
     /// When the first entry is due.
     pub(crate) fn earliest(&self) -> Option<Instant> {
         self.heap.first().map(|node| node.at)

@@ -5,6 +5,7 @@ use std::hash::Hash;
 use std::ops::Deref;
 
 use crate::shared::Shared;
+use crate::state::Place;
 use crate::sync::Arc;
 
 /// An item that is being processed, and by nobody else.
@@ -28,12 +29,13 @@ use crate::sync::Arc;
 #[must_use = "dropping the guard says that the item was processed"]
 pub struct Processing<T: Hash + Eq + Clone> {
     shared: Arc<Shared<T>>,
+    place: Place,
     item: T,
 }
 
 impl<T: Hash + Eq + Clone> Processing<T> {
-    pub(crate) fn new(shared: Arc<Shared<T>>, item: T) -> Self {
-        Self { shared, item }
+    pub(crate) fn new(shared: Arc<Shared<T>>, (place, item): (Place, T)) -> Self {
+        Self { shared, place, item }
     }
 }
 
@@ -47,7 +49,8 @@ impl<T: Hash + Eq + Clone> Deref for Processing<T> {
 
 impl<T: Hash + Eq + Clone> Drop for Processing<T> {
     fn drop(&mut self) {
-        self.shared.operate(|state, now| state.done(&self.item, now));
+        // What is returned is dropped here, after the lock.
+        let _item = self.shared.operate(|state, now| state.done(self.place, now));
     }
 }
 

@@ -7,7 +7,7 @@ use std::task::Waker;
 use tokio::time::Instant;
 
 use crate::RateLimiter;
-use crate::state::{Cause, State};
+use crate::state::{Cause, Now, Place, State};
 use crate::sync::{Mutex, MutexGuard};
 use crate::waiters::{WaiterId, Waiters, Wakes};
 
@@ -52,9 +52,8 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     }
 
     /// Runs one operation on the state and wakes whom its outcome concerns.
-    pub(crate) fn operate<R>(&self, operation: impl FnOnce(&mut State<T>, Instant) -> R) -> R {
-        let now = Instant::now();
-        operation(&mut self.session().inner.state, now)
+    pub(crate) fn operate<R>(&self, operation: impl FnOnce(&mut State<T>, &Now) -> R) -> R {
+        operation(&mut self.session().inner.state, &Now::default())
     }
 
     pub(crate) fn add_rate_limited(&self, item: T) {
@@ -80,9 +79,8 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     }
 
     pub(crate) fn shut_down(&self) {
-        let now = Instant::now();
         let mut session = self.session();
-        let dropped = session.inner.state.shut_down(now);
+        let dropped = session.inner.state.shut_down(&Now::default());
         session.inner.drains.releases += 1;
         session.wake_drains();
         drop(session);
@@ -91,9 +89,8 @@ impl<T: Hash + Eq + Clone> Shared<T> {
 
     /// Closes the intake. The return value is to be given to [`Drainer::new`].
     pub(crate) fn begin_drain(&self) -> u64 {
-        let now = Instant::now();
         let mut session = self.session();
-        let dropped = session.inner.state.shut_down(now);
+        let dropped = session.inner.state.shut_down(&Now::default());
         let releases = session.inner.drains.releases;
         drop(session);
         drop(dropped);
@@ -155,12 +152,12 @@ impl<'a, T: Hash + Eq + Clone> Getter<'a, T> {
     }
 
     /// Takes the next item, or `None` if there will be none, or else registers the waker.
-    pub(crate) fn attempt(&mut self, waker: &Waker) -> Attempt<Option<T>> {
-        let now = Instant::now();
+    pub(crate) fn attempt(&mut self, waker: &Waker) -> Attempt<Option<(Place, T)>> {
+        let now = Now::default();
         let mut session = self.shared.session();
         let Session { inner, wakes } = &mut session;
         let Inner { state, waiters, .. } = &mut **inner;
-        let item = state.take(now);
+        let item = state.take(&now);
         if item.is_none() && !state.is_shutting_down() {
             return Attempt::Wait(waiters.wait(&mut self.id, waker, state.deadline(), wakes));
         }

@@ -6,23 +6,27 @@
 //! * *processing*: it was handed out and is not done.
 //! * *delayed*: it becomes dirty at some instant.
 //!
-//! Delays are promoted lazily. Every operation is told the time and first moves what is due into the queue, so the
-//! state is at any moment what it would be if a timer had moved each entry at its instant.
+//! Delays are promoted lazily. While anything is delayed, every operation looks at the clock and first moves what is due into
+//! the queue, so the state is at any moment what it would be if a timer had moved each entry at its instant. While nothing is,
+//! nobody looks at the clock.
+//!
+//! An item is kept once, in a slot. Everything else knows it by the slot's number, so that an item is hashed when it is added
+//! and never again: not when it is handed out, and not when it is done.
 //!
 //! Invariants:
 //!
 //! * An item is in `ready` if and only if it is dirty and not processing. Hence it is never with two workers.
 //! * An item has at most one delay.
-//! * An item without any state has no entry.
+//! * An item without any state has no slot.
 //! * Nothing is delayed once the queue is shutting down, and nothing becomes dirty from outside.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
-use hashbrown::hash_map::Entry as Slot;
+use hashbrown::HashTable;
 use tokio::time::Instant;
 
 use crate::PendingDelay;
@@ -31,29 +35,50 @@ use crate::limits::{LONGEST_DELAY, is_sparse};
 
 #[derive(Debug)]
 pub(crate) struct State<T> {
-    ready: VecDeque<T>,
-    entries: HashMap<T, Entry, FixedState>,
-    delays: Delays<T>,
+    /// The slots of items that are dirty and not processing, in the order in which they became so.
+    ready: VecDeque<Place>,
+    slots: Vec<Slot<T>>,
+    /// Slots without an item.
+    free: Vec<Place>,
+    /// The slots by the hashes of their items.
+    table: HashTable<Place>,
+    hasher: FixedState,
+    delays: Delays<Place>,
     processing: usize,
     shutting_down: bool,
     pending_delay: PendingDelay,
 }
 
+/// The number of a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place(u32);
+
 /// Why an item is delayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// The caller chose the delay.
     Asked,
-    /// The rate limiter chose it and has charged the item for it.
     RateLimited,
 }
 
+/// The time, looked at when it is needed and then for a whole operation.
+#[derive(Debug, Default)]
+pub(crate) struct Now(Cell<Option<Instant>>);
+
+#[derive(Debug)]
+struct Slot<T> {
+    /// None if the slot is free.
+    item: Option<T>,
+    hash: u64,
+    entry: Entry,
+}
+
+/// What is known about one item.
 #[derive(Debug, Default)]
 struct Entry {
     dirty: bool,
     processing: bool,
     delay: Option<DelayId>,
-    /// The rate limiter was charged for the delay that is pending.
+    /// Whether a rate limiter was asked for the pending delay.
     charged: bool,
 }
 
@@ -61,7 +86,10 @@ impl<T: Hash + Eq + Clone> State<T> {
     pub(crate) fn new(pending_delay: PendingDelay) -> Self {
         Self {
             ready: VecDeque::new(),
-            entries: HashMap::with_hasher(FixedState::default()),
+            slots: Vec::new(),
+            free: Vec::new(),
+            table: HashTable::new(),
+            hasher: FixedState::default(),
             delays: Delays::new(),
             processing: 0,
             shutting_down: false,
@@ -69,30 +97,24 @@ impl<T: Hash + Eq + Clone> State<T> {
         }
     }
 
-    pub(crate) fn add(&mut self, item: T, now: Instant) {
+    pub(crate) fn add(&mut self, item: T, now: &Now) {
         self.promote(now);
         if self.shutting_down {
             return;
         }
-        match self.entries.entry(item) {
-            Slot::Vacant(slot) => {
-                self.ready.push_back(slot.key().clone());
-                slot.insert(Entry { dirty: true, ..Entry::default() });
-            }
-            Slot::Occupied(mut slot) => {
-                if self.pending_delay == PendingDelay::Consume
-                    && let Some(id) = slot.get_mut().take_delay()
-                {
-                    self.delays.remove(id);
-                }
-                if slot.get_mut().mark_dirty() {
-                    self.ready.push_back(slot.key().clone());
-                }
-            }
+        let place = self.place(item);
+        let entry = &mut self.slots[place.index()].entry;
+        if self.pending_delay == PendingDelay::Consume
+            && let Some(id) = entry.take_delay()
+        {
+            self.delays.remove(id);
+        }
+        if entry.mark_dirty() {
+            self.ready.push_back(place);
         }
     }
 
-    pub(crate) fn add_after(&mut self, item: T, delay: Duration, cause: Cause, now: Instant) {
+    pub(crate) fn add_after(&mut self, item: T, delay: Duration, cause: Cause, now: &Now) {
         if delay.is_zero() {
             return self.add(item, now);
         }
@@ -100,85 +122,76 @@ impl<T: Hash + Eq + Clone> State<T> {
         if self.shutting_down {
             return;
         }
-        let at = now + delay.min(LONGEST_DELAY);
-        let slot = self.entries.entry(item);
-        let mut slot = match slot {
-            Slot::Occupied(slot) => slot,
-            Slot::Vacant(slot) => slot.insert_entry(Entry::default()),
-        };
-        match slot.get().delay {
+        let at = now.instant() + delay.min(LONGEST_DELAY);
+        let place = self.place(item);
+        let entry = &mut self.slots[place.index()].entry;
+        match entry.delay {
             Some(id) => self.delays.hasten(id, at),
-            None => {
-                let id = self.delays.insert(at, slot.key().clone());
-                slot.get_mut().delay = Some(id);
-            }
+            None => entry.delay = Some(self.delays.insert(at, place)),
         }
-        slot.get_mut().charged |= cause == Cause::RateLimited;
+        entry.charged |= cause == Cause::RateLimited;
     }
 
-    /// Whether a delay is pending for which the rate limiter was charged.
-    pub(crate) fn is_charged(&mut self, item: &T, now: Instant) -> bool {
+    /// Whether a rate limiter was asked for a delay that is pending.
+    pub(crate) fn is_charged(&mut self, item: &T, now: &Now) -> bool {
         self.promote(now);
-        self.entries.get(item).is_some_and(|entry| entry.charged)
+        self.find(item).is_some_and(|place| self.slots[place.index()].entry.charged)
     }
 
-    /// The rate limiter forgets what it charged, so the next failure is the first one and no duplicate.
+    /// The limiter has forgotten the item, so that it may be asked again.
     pub(crate) fn discharge(&mut self, item: &T) {
-        if let Some(entry) = self.entries.get_mut(item) {
-            entry.charged = false;
+        if let Some(place) = self.find(item) {
+            self.slots[place.index()].entry.charged = false;
         }
     }
 
-    /// Hands out the next item.
-    pub(crate) fn take(&mut self, now: Instant) -> Option<T> {
+    /// Hands out the first item, which is then being processed.
+    pub(crate) fn take(&mut self, now: &Now) -> Option<(Place, T)> {
         self.promote(now);
-        let item = self.ready.pop_front()?;
-        let entry = self.entries.get_mut(&item);
-        debug_assert!(entry.is_some(), "a queued item has an entry");
-        if let Some(entry) = entry {
-            debug_assert!(entry.dirty && !entry.processing, "a queued item is dirty and with no worker");
-            entry.dirty = false;
-            entry.processing = true;
-        }
+        let place = self.ready.pop_front()?;
+        let slot = &mut self.slots[place.index()];
+        debug_assert!(
+            slot.entry.dirty && !slot.entry.processing,
+            "a queued item is dirty and with no worker"
+        );
+        slot.entry.dirty = false;
+        slot.entry.processing = true;
+        let item = slot.item.clone();
+        debug_assert!(item.is_some(), "a queued item has a slot");
         self.processing += 1;
         if is_sparse(self.ready.len(), self.ready.capacity()) {
             self.ready.shrink_to(2 * self.ready.len());
         }
-        Some(item)
+        item.map(|item| (place, item))
     }
 
-    /// Takes back an item that [`take`](Self::take) handed out.
-    pub(crate) fn done(&mut self, item: &T, now: Instant) {
+    /// Takes back an item that was handed out. Returns it if nobody else needs it, to be dropped without the lock.
+    pub(crate) fn done(&mut self, place: Place, now: &Now) -> Option<T> {
         self.promote(now);
         self.processing -= 1;
-        let entry = self.entries.get_mut(item);
-        debug_assert!(entry.as_ref().is_some_and(|entry| entry.processing), "an item is done once");
-        let Some(entry) = entry else { return };
+        let entry = &mut self.slots[place.index()].entry;
+        debug_assert!(entry.processing, "an item is done once");
         entry.processing = false;
         if entry.dirty {
-            self.ready.push_back(item.clone());
-        } else {
-            self.forget_if_idle(item);
+            self.ready.push_back(place);
+            return None;
         }
+        self.forget_if_idle(place)
     }
 
-    /// Closes the intake and drops what is delayed. The items are returned, so that they can be dropped elsewhere than
-    /// under the lock.
-    pub(crate) fn shut_down(&mut self, now: Instant) -> Vec<T> {
+    /// Lets nothing in any more and forgets what is delayed. Returns what was, to be dropped without the lock.
+    pub(crate) fn shut_down(&mut self, now: &Now) -> Vec<T> {
         self.promote(now);
         self.shutting_down = true;
-        let dropped: Vec<T> = self.delays.drain().collect();
-        for item in &dropped {
-            if let Some(entry) = self.entries.get_mut(item) {
-                entry.take_delay();
-                self.forget_if_idle(item);
-            }
-        }
-        dropped
+        let delayed: Vec<Place> = self.delays.drain().collect();
+        let dropped = delayed.into_iter().filter_map(|place| {
+            self.slots[place.index()].entry.take_delay();
+            self.forget_if_idle(place)
+        });
+        dropped.collect()
     }
 
-    /// How many items are queued: neither those with a worker nor those delayed.
-    pub(crate) fn len(&mut self, now: Instant) -> usize {
+    pub(crate) fn len(&mut self, now: &Now) -> usize {
         self.promote(now);
         self.ready.len()
     }
@@ -187,46 +200,116 @@ impl<T: Hash + Eq + Clone> State<T> {
         self.shutting_down
     }
 
-    /// How many items are queued as of the last operation.
+    /// How many items are queued.
     pub(crate) fn ready(&self) -> usize {
         self.ready.len()
     }
 
-    /// Nothing queued, nothing processing, and therefore nothing dirty.
+    /// Whether nothing is queued and nothing is processed.
     pub(crate) fn is_idle(&self) -> bool {
         self.ready.is_empty() && self.processing == 0
     }
 
-    /// When the first delayed item is due.
+    /// When the first delay ends.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.delays.earliest()
     }
 
-    /// What a log line should say of this queue: queued, processing, delayed.
+    /// How many items are queued, processed and delayed.
     pub(crate) fn sizes(&self) -> (usize, usize, usize) {
         (self.ready.len(), self.processing, self.delays.len())
     }
 
-    fn promote(&mut self, now: Instant) {
-        while let Some(item) = self.delays.pop_due(now) {
-            let entry = self.entries.get_mut(&item);
-            debug_assert!(entry.is_some(), "a delayed item has an entry");
-            if let Some(entry) = entry {
-                entry.take_delay();
-                if entry.mark_dirty() {
-                    self.ready.push_back(item);
-                }
+    /// Moves what is due into the queue.
+    fn promote(&mut self, now: &Now) {
+        if self.delays.is_empty() {
+            return;
+        }
+        while let Some(place) = self.delays.pop_due(now.instant()) {
+            let entry = &mut self.slots[place.index()].entry;
+            entry.take_delay();
+            if entry.mark_dirty() {
+                self.ready.push_back(place);
             }
         }
     }
 
-    fn forget_if_idle(&mut self, item: &T) {
-        if self.entries.get(item).is_some_and(Entry::is_idle) {
-            self.entries.remove(item);
-            if is_sparse(self.entries.len(), self.entries.capacity()) {
-                self.entries.shrink_to(2 * self.entries.len());
-            }
+    fn find(&self, item: &T) -> Option<Place> {
+        let hash = self.hasher.hash_one(item);
+        self.table.find(hash, |place| self.slots[place.index()].item.as_ref() == Some(item)).copied()
+    }
+
+    /// The slot of an item, which may be a new one.
+    fn place(&mut self, item: T) -> Place {
+        let Self { slots, free, table, hasher, .. } = self;
+        let hash = hasher.hash_one(&item);
+        if let Some(place) = table.find(hash, |place| slots[place.index()].item.as_ref() == Some(&item)) {
+            return *place;
         }
+        let filled = Slot { item: Some(item), hash, entry: Entry::default() };
+        let place = match free.pop() {
+            Some(place) => {
+                slots[place.index()] = filled;
+                place
+            }
+            None => {
+                slots.push(filled);
+                Place::last_of(slots.len())
+            }
+        };
+        table.insert_unique(hash, place, |place| slots[place.index()].hash);
+        place
+    }
+
+    /// Frees the slot of an item that has no state any more, and returns the item.
+    fn forget_if_idle(&mut self, place: Place) -> Option<T> {
+        let slot = &mut self.slots[place.index()];
+        if !slot.entry.is_idle() {
+            return None;
+        }
+        let item = slot.item.take();
+        if let Ok(known) = self.table.find_entry(slot.hash, |known| *known == place) {
+            known.remove();
+        }
+        self.free.push(place);
+        if self.table.is_empty() && is_sparse(0, self.slots.capacity()) {
+            // Slots are known by their numbers, so only when there are none can they move.
+            (self.slots, self.free, self.table) = (Vec::new(), Vec::new(), HashTable::new());
+        }
+        item
+    }
+}
+
+// === impl Place ===
+
+impl Place {
+    /// # Panics
+    ///
+    /// With more than 4 billion different items, whose slots alone would take 100 GiB and more.
+    fn last_of(slots: usize) -> Self {
+        #[allow(clippy::expect_used, reason = "memory ends long before")]
+        Self(u32::try_from(slots - 1).expect("a queue holds at most u32::MAX items"))
+    }
+
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+// === impl Now ===
+
+impl Now {
+    #[cfg(test)]
+    pub(crate) fn at(instant: Instant) -> Self {
+        Self(Cell::new(Some(instant)))
+    }
+
+    pub(crate) fn instant(&self) -> Instant {
+        self.0.get().unwrap_or_else(|| {
+            let now = Instant::now();
+            self.0.set(Some(now));
+            now
+        })
     }
 }
 

@@ -4,11 +4,16 @@ use super::*;
 
 /// Everything that the module's documentation promises.
 fn check(state: &State<u64>) {
-    let mut queued: Vec<u64> = state.ready.iter().copied().collect();
+    let item_of = |place: &Place| state.slots[place.index()].item.unwrap();
+    let mut queued: Vec<u64> = state.ready.iter().map(item_of).collect();
     queued.sort_unstable();
     let mut dirty_and_free: Vec<u64> = Vec::new();
     let (mut processing, mut delayed) = (0, 0);
-    for (&item, entry) in &state.entries {
+    assert_eq!(state.table.len() + state.free.len(), state.slots.len());
+    for slot in &state.slots {
+        let Some(item) = slot.item else { continue };
+        let entry = &slot.entry;
+        assert_eq!(state.find(&item).map(|place| item_of(&place)), Some(item));
         assert!(!entry.is_idle(), "{item} has no state, but an entry");
         assert!(entry.delay.is_some() || !entry.charged, "{item} is charged for no delay");
         processing += usize::from(entry.processing);
@@ -29,20 +34,20 @@ fn the_invariants_hold() {
     for policy in [PendingDelay::Consume, PendingDelay::Keep] {
         let mut state = State::new(policy);
         let mut now = Instant::now();
-        let mut held: Vec<u64> = Vec::new();
+        let mut held: Vec<Place> = Vec::new();
         let mut seed = 7_u64;
         for step in 0..20_000 {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let (choice, item) = (seed >> 33, seed >> 60);
             let ms = Duration::from_millis(choice / 8 % 20);
             match choice % 8 {
-                0 | 1 => state.add(item, now),
-                2 => state.add_after(item, ms, Cause::Asked, now),
-                3 => state.add_after(item, ms, Cause::RateLimited, now),
-                4 => held.extend(state.take(now)),
+                0 | 1 => state.add(item, &Now::at(now)),
+                2 => state.add_after(item, ms, Cause::Asked, &Now::at(now)),
+                3 => state.add_after(item, ms, Cause::RateLimited, &Now::at(now)),
+                4 => held.extend(state.take(&Now::at(now)).map(|(place, _)| place)),
                 5 if !held.is_empty() => {
                     let done = held.swap_remove(item as usize % held.len());
-                    state.done(&done, now);
+                    let _ = state.done(done, &Now::at(now));
                 }
                 6 => state.discharge(&item),
                 // A clock that is read outside the lock may be a little behind the last reading.
@@ -50,7 +55,7 @@ fn the_invariants_hold() {
                 _ => {}
             }
             if step == 19_900 {
-                state.shut_down(now);
+                state.shut_down(&Now::at(now));
             }
             check(&state);
         }
@@ -62,13 +67,13 @@ fn memory_of_a_burst_is_given_back() {
     let now = Instant::now();
     let mut state = State::new(PendingDelay::Consume);
     for item in 0..100_000_u64 {
-        state.add(item, now);
+        state.add(item, &Now::at(now));
     }
-    while let Some(item) = state.take(now) {
-        state.done(&item, now);
+    while let Some((place, item)) = state.take(&Now::at(now)) {
+        assert_eq!(state.done(place, &Now::at(now)), Some(item));
     }
-    assert!(state.ready.capacity() + state.entries.capacity() < 8192);
-    assert_eq!(state.entries.len(), 0);
+    assert!(state.ready.capacity() + state.slots.capacity() + state.table.capacity() < 8192);
+    assert_eq!(state.table.len(), 0);
 }
 
 #[test]
@@ -76,7 +81,7 @@ fn a_delay_is_kept_and_due_at_its_instant() {
     let now = Instant::now();
     let later = now + Duration::from_millis(5);
     let mut state = State::new(PendingDelay::Consume);
-    state.add_after(1, Duration::from_millis(5), Cause::Asked, now);
-    assert_eq!(state.take(later - Duration::from_nanos(1)), None);
-    assert_eq!(state.take(later), Some(1));
+    state.add_after(1, Duration::from_millis(5), Cause::Asked, &Now::at(now));
+    assert!(state.take(&Now::at(later - Duration::from_nanos(1))).is_none());
+    assert_eq!(state.take(&Now::at(later)).map(|(_, item)| item), Some(1));
 }
