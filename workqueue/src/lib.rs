@@ -45,6 +45,7 @@ mod limiter;
 mod limits;
 mod processing;
 mod queue;
+mod ready;
 mod shared;
 mod state;
 mod sync;
@@ -58,5 +59,5 @@ pub use crate::limiter::{
     default_controller_rate_limiter, default_item_based_rate_limiter,
 };
 pub use crate::processing::Processing;
-pub use crate::queue::Queue;
+pub use crate::queue::{AddOptions, LOW_PRIORITY, Queue};
 pub use crate::workers::{Workers, WorkersHandle};

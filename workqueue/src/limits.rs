@@ -6,6 +6,10 @@ use std::time::Duration;
 /// will be there to notice the difference.
 pub(crate) const LONGEST_DELAY: Duration = Duration::from_secs(200 * 366 * 24 * 3600);
 
+/// How often the item that has waited longest is handed out before those of a higher priority: every so many items. Its wait
+/// is bounded, and the important ones lose little.
+pub(crate) const AGEING: u32 = 16;
+
 /// A collection smaller than this is never shrunk: the memory is not worth the copying.
 const KEPT_CAPACITY: usize = 1024;
 

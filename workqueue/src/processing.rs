@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::ops::Deref;
 
 use crate::shared::Shared;
-use crate::state::Place;
+use crate::state::{Place, Taken};
 use crate::sync::Arc;
 
 /// An item that is being processed, and by nobody else.
@@ -31,11 +31,28 @@ pub struct Processing<T: Hash + Eq + Clone> {
     shared: Arc<Shared<T>>,
     place: Place,
     item: T,
+    priority: i32,
 }
 
 impl<T: Hash + Eq + Clone> Processing<T> {
-    pub(crate) fn new(shared: Arc<Shared<T>>, (place, item): (Place, T)) -> Self {
-        Self { shared, place, item }
+    pub(crate) fn new(shared: Arc<Shared<T>>, taken: Taken<T>) -> Self {
+        let Taken { place, item, priority } = taken;
+        Self { shared, place, item, priority }
+    }
+}
+
+impl<T: Hash + Eq + Clone> Processing<T> {
+    /// The priority in which the item was queued, 0 if none was given. Who queues the item again because it failed should give
+    /// it the same.
+    ///
+    /// ```
+    /// # use lariat_workqueue::{AddOptions, LOW_PRIORITY, Queue};
+    /// let queue = Queue::new();
+    /// queue.add_with("old", AddOptions { priority: LOW_PRIORITY, ..AddOptions::default() });
+    /// assert_eq!(queue.get_blocking().unwrap().priority(), LOW_PRIORITY);
+    /// ```
+    pub fn priority(&self) -> i32 {
+        self.priority
     }
 }
 

@@ -46,6 +46,37 @@ pub struct Queue<T: Hash + Eq + Clone> {
     shared: Arc<Shared<T>>,
 }
 
+/// How an item is added; see [`Queue::add_with`].
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_workqueue::AddOptions;
+///
+/// let soon = AddOptions { after: Duration::from_secs(1), ..AddOptions::default() };
+/// assert_eq!((soon.priority, soon.rate_limited), (0, false));
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AddOptions {
+    /// Items of a higher priority are handed out first; 0 if nothing is given. If the item is queued or delayed already, the
+    /// higher one counts, and one that is raised goes to the end of its new priority.
+    ///
+    /// Every 16th item is the one that has waited longest, so that none starves.
+    pub priority: i32,
+    /// How much later the item is queued; at once if nothing is given.
+    pub after: Duration,
+    /// Whether the rate limiter decides how much later, and charges the item with a failure. With `after`, the shorter of both
+    /// counts.
+    pub rate_limited: bool,
+}
+
+/// For what can wait: what was there when a controller began, and what is only told of again. The same as in
+/// controller-runtime.
+///
+/// ```
+/// assert_eq!(lariat_workqueue::LOW_PRIORITY, -100);
+/// ```
+pub const LOW_PRIORITY: i32 = -100;
+
 impl<T: Hash + Eq + Clone> Queue<T> {
     pub(crate) fn from_shared(shared: Shared<T>) -> Self {
         Self { shared: Arc::new(shared) }
@@ -98,7 +129,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
     /// assert_eq!(queue.len(), 1);
     /// ```
     pub fn add(&self, item: T) {
-        self.shared.operate(|state, now| state.add(item, now));
+        self.shared.operate(|state, now| state.add(item, 0, now));
     }
 
     /// Adds an item when a time has passed, and never before.
@@ -119,7 +150,26 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
     /// # }
     /// ```
     pub fn add_after(&self, item: T, delay: Duration) {
-        self.shared.operate(|state, now| state.add_after(item, delay, Cause::Asked, now));
+        self.shared.operate(|state, now| state.add_after(item, delay, 0, Cause::Asked, now));
+    }
+
+    /// Adds an item in the way that the options say.
+    ///
+    /// ```
+    /// # use lariat_workqueue::{AddOptions, LOW_PRIORITY, Queue};
+    /// let queue = Queue::new();
+    /// queue.add_with("resync", AddOptions { priority: LOW_PRIORITY, ..AddOptions::default() });
+    /// queue.add("event");
+    /// assert_eq!(*queue.get_blocking().unwrap(), "event");
+    /// ```
+    #[doc(alias = "AddWithOpts")]
+    pub fn add_with(&self, item: T, options: AddOptions) {
+        let AddOptions { priority, after, rate_limited } = options;
+        if rate_limited {
+            let most = (!after.is_zero()).then_some(after);
+            return self.shared.add_rate_limited(item, priority, most);
+        }
+        self.shared.operate(|state, now| state.add_after(item, after, priority, Cause::Asked, now));
     }
 
     /// Adds an item when the rate limiter allows it, and charges the item with a failure.
@@ -139,7 +189,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
     /// ```
     #[doc(alias = "AddRateLimited")]
     pub fn add_rate_limited(&self, item: T) {
-        self.shared.add_rate_limited(item);
+        self.shared.add_rate_limited(item, 0, None);
     }
 
     /// Clears the failures of an item, usually because it was processed successfully. What is queued or delayed stays.

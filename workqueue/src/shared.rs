@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::task::Waker;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::RateLimiter;
-use crate::state::{Cause, Now, Place, State};
+use crate::state::{Cause, Now, State, Taken};
 use crate::sync::{Mutex, MutexGuard};
 use crate::waiters::{WaiterId, Waiters, Wakes};
 
@@ -56,14 +57,15 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         operation(&mut self.session().inner.state, &Now::default())
     }
 
-    pub(crate) fn add_rate_limited(&self, item: T) {
+    pub(crate) fn add_rate_limited(&self, item: T, priority: i32, most: Option<Duration>) {
         self.operate(|state, now| {
             if state.is_shutting_down() || (!self.charge_duplicates && state.is_charged(&item, now)) {
                 return;
             }
             // Under the lock, so that no two callers can both find the item uncharged.
             let delay = self.limiter.when(&item);
-            state.add_after(item, delay, Cause::RateLimited, now);
+            let delay = most.map_or(delay, |most| delay.min(most));
+            state.add_after(item, delay, priority, Cause::RateLimited, now);
         });
     }
 
@@ -152,7 +154,7 @@ impl<'a, T: Hash + Eq + Clone> Getter<'a, T> {
     }
 
     /// Takes the next item, or `None` if there will be none, or else registers the waker.
-    pub(crate) fn attempt(&mut self, waker: &Waker) -> Attempt<Option<(Place, T)>> {
+    pub(crate) fn attempt(&mut self, waker: &Waker) -> Attempt<Option<Taken<T>>> {
         let now = Now::default();
         let mut session = self.shared.session();
         let Session { inner, wakes } = &mut session;

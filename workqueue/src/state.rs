@@ -21,7 +21,6 @@
 //! * Nothing is delayed once the queue is shutting down, and nothing becomes dirty from outside.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash};
 use std::time::Duration;
 
@@ -32,11 +31,12 @@ use tokio::time::Instant;
 use crate::PendingDelay;
 use crate::delays::{DelayId, Delays};
 use crate::limits::{LONGEST_DELAY, is_sparse};
+use crate::ready::{Ready, Ticket};
 
 #[derive(Debug)]
 pub(crate) struct State<T> {
-    /// The slots of items that are dirty and not processing, in the order in which they became so.
-    ready: VecDeque<Place>,
+    /// The slots of items that are dirty and not processing.
+    ready: Ready,
     slots: Vec<Slot<T>>,
     /// Slots without an item.
     free: Vec<Place>,
@@ -64,6 +64,14 @@ pub(crate) enum Cause {
 #[derive(Debug, Default)]
 pub(crate) struct Now(Cell<Option<Instant>>);
 
+/// An item that was handed out.
+#[derive(Debug)]
+pub(crate) struct Taken<T> {
+    pub(crate) place: Place,
+    pub(crate) item: T,
+    pub(crate) priority: i32,
+}
+
 #[derive(Debug)]
 struct Slot<T> {
     /// None if the slot is free.
@@ -80,12 +88,16 @@ struct Entry {
     delay: Option<DelayId>,
     /// Whether a rate limiter was asked for the pending delay.
     charged: bool,
+    /// Of what is queued or delayed, or else of what is processed.
+    priority: i32,
+    /// Its entry in the queue, if it is there, and the priority in which it was queued.
+    queued: Option<(Ticket, i32)>,
 }
 
 impl<T: Hash + Eq + Clone> State<T> {
     pub(crate) fn new(pending_delay: PendingDelay) -> Self {
         Self {
-            ready: VecDeque::new(),
+            ready: Ready::default(),
             slots: Vec::new(),
             free: Vec::new(),
             table: HashTable::new(),
@@ -97,26 +109,29 @@ impl<T: Hash + Eq + Clone> State<T> {
         }
     }
 
-    pub(crate) fn add(&mut self, item: T, now: &Now) {
+    pub(crate) fn add(&mut self, item: T, priority: i32, now: &Now) {
         self.promote(now);
         if self.shutting_down {
             return;
         }
         let place = self.place(item);
         let entry = &mut self.slots[place.index()].entry;
+        entry.prioritize(priority);
         if self.pending_delay == PendingDelay::Consume
             && let Some(id) = entry.take_delay()
         {
             self.delays.remove(id);
         }
-        if entry.mark_dirty() {
-            self.ready.push_back(place);
+        if !entry.dirty {
+            self.mark_dirty(place);
+        } else {
+            self.raise(place);
         }
     }
 
-    pub(crate) fn add_after(&mut self, item: T, delay: Duration, cause: Cause, now: &Now) {
+    pub(crate) fn add_after(&mut self, item: T, delay: Duration, priority: i32, cause: Cause, now: &Now) {
         if delay.is_zero() {
-            return self.add(item, now);
+            return self.add(item, priority, now);
         }
         self.promote(now);
         if self.shutting_down {
@@ -125,11 +140,13 @@ impl<T: Hash + Eq + Clone> State<T> {
         let at = now.instant() + delay.min(LONGEST_DELAY);
         let place = self.place(item);
         let entry = &mut self.slots[place.index()].entry;
+        entry.prioritize(priority);
         match entry.delay {
             Some(id) => self.delays.hasten(id, at),
             None => entry.delay = Some(self.delays.insert(at, place)),
         }
         entry.charged |= cause == Cause::RateLimited;
+        self.raise(place);
     }
 
     /// Whether a rate limiter was asked for a delay that is pending.
@@ -146,23 +163,23 @@ impl<T: Hash + Eq + Clone> State<T> {
     }
 
     /// Hands out the first item, which is then being processed.
-    pub(crate) fn take(&mut self, now: &Now) -> Option<(Place, T)> {
+    pub(crate) fn take(&mut self, now: &Now) -> Option<Taken<T>> {
         self.promote(now);
-        let place = self.ready.pop_front()?;
-        let slot = &mut self.slots[place.index()];
+        let Self { ready, slots, .. } = self;
+        let place = ready.pop(|place| slots[place.index()].entry.ticket())?;
+        let slot = &mut slots[place.index()];
         debug_assert!(
             slot.entry.dirty && !slot.entry.processing,
             "a queued item is dirty and with no worker"
         );
         slot.entry.dirty = false;
         slot.entry.processing = true;
+        slot.entry.queued = None;
         let item = slot.item.clone();
         debug_assert!(item.is_some(), "a queued item has a slot");
         self.processing += 1;
-        if is_sparse(self.ready.len(), self.ready.capacity()) {
-            self.ready.shrink_to(2 * self.ready.len());
-        }
-        item.map(|item| (place, item))
+        let priority = slot.entry.priority;
+        item.map(|item| Taken { place, item, priority })
     }
 
     /// Takes back an item that was handed out. Returns it if nobody else needs it, to be dropped without the lock.
@@ -173,7 +190,7 @@ impl<T: Hash + Eq + Clone> State<T> {
         debug_assert!(entry.processing, "an item is done once");
         entry.processing = false;
         if entry.dirty {
-            self.ready.push_back(place);
+            entry.queued = Some((self.ready.push(place, entry.priority), entry.priority));
             return None;
         }
         self.forget_if_idle(place)
@@ -228,9 +245,27 @@ impl<T: Hash + Eq + Clone> State<T> {
         while let Some(place) = self.delays.pop_due(now.instant()) {
             let entry = &mut self.slots[place.index()].entry;
             entry.take_delay();
-            if entry.mark_dirty() {
-                self.ready.push_back(place);
+            if !entry.dirty {
+                self.mark_dirty(place);
             }
+        }
+    }
+
+    /// An item that is not dirty needs processing: at once, or when its worker is done.
+    fn mark_dirty(&mut self, place: Place) {
+        let entry = &mut self.slots[place.index()].entry;
+        entry.dirty = true;
+        if !entry.processing {
+            entry.queued = Some((self.ready.push(place, entry.priority), entry.priority));
+        }
+    }
+
+    /// Lets an item that is queued have a higher priority, if it has one now.
+    fn raise(&mut self, place: Place) {
+        let Self { ready, slots, .. } = self;
+        if let Some(raised) = slots[place.index()].entry.raised() {
+            let ticket = ready.raise(place, raised, |place| slots[place.index()].entry.ticket());
+            slots[place.index()].entry.queued = Some((ticket, raised));
         }
     }
 
@@ -316,11 +351,19 @@ impl Now {
 // === impl Entry ===
 
 impl Entry {
-    /// Returns whether the item has to be queued.
-    fn mark_dirty(&mut self) -> bool {
-        let queue = !self.dirty && !self.processing;
-        self.dirty = true;
-        queue
+    /// Takes note of a priority. Of several additions the highest counts.
+    fn prioritize(&mut self, priority: i32) {
+        let is_pending = self.dirty || self.delay.is_some();
+        self.priority = if is_pending { self.priority.max(priority) } else { priority };
+    }
+
+    /// The priority, if it is higher than that in which the item is queued.
+    fn raised(&self) -> Option<i32> {
+        self.queued.filter(|(_, priority)| self.priority > *priority).map(|_| self.priority)
+    }
+
+    fn ticket(&self) -> Option<Ticket> {
+        self.queued.map(|(ticket, _)| ticket)
     }
 
     fn take_delay(&mut self) -> Option<DelayId> {

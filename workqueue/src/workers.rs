@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tracing::{error, warn};
 
 use crate::sync::{Arc, AtomicU64, Ordering};
-use crate::{Processing, Queue};
+use crate::{AddOptions, Processing, Queue};
 
 /// A pool of workers, to be [`run`](Self::run).
 ///
@@ -265,12 +265,13 @@ where
     /// it to another worker, which might forget the item just before it is charged with this older failure.
     fn finish(&self, mut job: Job<'_, T>, outcome: Result<Result<(), E>, String>) {
         let item = &*job.item;
+        let again = AddOptions { priority: job.item.priority(), rate_limited: true, ..AddOptions::default() };
         match outcome {
             Ok(Ok(())) => self.queue.forget(item),
             Ok(Err(failure)) => {
                 self.counters.failures.fetch_add(1, Ordering::Relaxed);
                 warn!(queue = self.queue.name(), key = (self.log_key)(item), error = %failure, "an item failed");
-                self.queue.add_rate_limited(item.clone());
+                self.queue.add_with(item.clone(), again);
             }
             Err(cause) => {
                 self.counters.panics.fetch_add(1, Ordering::Relaxed);
@@ -280,7 +281,7 @@ where
                     panic = cause,
                     "a handler panicked"
                 );
-                self.queue.add_rate_limited(item.clone());
+                self.queue.add_with(item.clone(), again);
             }
         }
         job.finished = true;
@@ -297,7 +298,8 @@ struct Job<'a, T: Hash + Eq + Clone + Send + 'static> {
 impl<T: Hash + Eq + Clone + Send + 'static> Drop for Job<'_, T> {
     fn drop(&mut self) {
         if !self.finished {
-            self.queue.add(self.item.clone());
+            let again = AddOptions { priority: self.item.priority(), ..AddOptions::default() };
+            self.queue.add_with(self.item.clone(), again);
         }
     }
 }

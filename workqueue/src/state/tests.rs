@@ -5,7 +5,12 @@ use super::*;
 /// Everything that the module's documentation promises.
 fn check(state: &State<u64>) {
     let item_of = |place: &Place| state.slots[place.index()].item.unwrap();
-    let mut queued: Vec<u64> = state.ready.iter().map(item_of).collect();
+    let mut queued: Vec<u64> = state
+        .ready
+        .entries()
+        .filter(|(place, ticket)| state.slots[place.index()].entry.ticket() == Some(*ticket))
+        .map(|(place, _)| item_of(&place))
+        .collect();
     queued.sort_unstable();
     let mut dirty_and_free: Vec<u64> = Vec::new();
     let (mut processing, mut delayed) = (0, 0);
@@ -39,12 +44,13 @@ fn the_invariants_hold() {
         for step in 0..20_000 {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let (choice, item) = (seed >> 33, seed >> 60);
+            let priority = (seed >> 40) as i32 % 3;
             let ms = Duration::from_millis(choice / 8 % 20);
             match choice % 8 {
-                0 | 1 => state.add(item, &Now::at(now)),
-                2 => state.add_after(item, ms, Cause::Asked, &Now::at(now)),
-                3 => state.add_after(item, ms, Cause::RateLimited, &Now::at(now)),
-                4 => held.extend(state.take(&Now::at(now)).map(|(place, _)| place)),
+                0 | 1 => state.add(item, priority, &Now::at(now)),
+                2 => state.add_after(item, ms, priority, Cause::Asked, &Now::at(now)),
+                3 => state.add_after(item, ms, priority, Cause::RateLimited, &Now::at(now)),
+                4 => held.extend(state.take(&Now::at(now)).map(|taken| taken.place)),
                 5 if !held.is_empty() => {
                     let done = held.swap_remove(item as usize % held.len());
                     let _ = state.done(done, &Now::at(now));
@@ -67,10 +73,10 @@ fn memory_of_a_burst_is_given_back() {
     let now = Instant::now();
     let mut state = State::new(PendingDelay::Consume);
     for item in 0..100_000_u64 {
-        state.add(item, &Now::at(now));
+        state.add(item, 0, &Now::at(now));
     }
-    while let Some((place, item)) = state.take(&Now::at(now)) {
-        assert_eq!(state.done(place, &Now::at(now)), Some(item));
+    while let Some(taken) = state.take(&Now::at(now)) {
+        assert_eq!(state.done(taken.place, &Now::at(now)), Some(taken.item));
     }
     assert!(state.ready.capacity() + state.slots.capacity() + state.table.capacity() < 8192);
     assert_eq!(state.table.len(), 0);
@@ -81,7 +87,21 @@ fn a_delay_is_kept_and_due_at_its_instant() {
     let now = Instant::now();
     let later = now + Duration::from_millis(5);
     let mut state = State::new(PendingDelay::Consume);
-    state.add_after(1, Duration::from_millis(5), Cause::Asked, &Now::at(now));
+    state.add_after(1, Duration::from_millis(5), 0, Cause::Asked, &Now::at(now));
     assert!(state.take(&Now::at(later - Duration::from_nanos(1))).is_none());
-    assert_eq!(state.take(&Now::at(later)).map(|(_, item)| item), Some(1));
+    assert_eq!(state.take(&Now::at(later)).map(|taken| taken.item), Some(1));
+}
+
+#[test]
+fn memory_of_priorities_that_were_raised_is_given_back() {
+    let now = Now::at(Instant::now());
+    let mut state = State::new(PendingDelay::Consume);
+    for priority in 0..100_000 {
+        state.add(1, priority, &now);
+        state.add(2, priority / 7, &now);
+    }
+    assert!(state.ready.entries().count() < 16_384, "{}", state.ready.entries().count());
+    assert_eq!(state.take(&now).map(|taken| (taken.item, taken.priority)), Some((1, 99_999)));
+    assert_eq!(state.take(&now).map(|taken| taken.item), Some(2));
+    assert!(state.take(&now).is_none());
 }
