@@ -5,8 +5,10 @@ use std::hash::Hash;
 
 use crate::Queue;
 use crate::limiter::{RateLimiter, default_controller_rate_limiter};
+use crate::metrics::Metrics;
 use crate::shared::Shared;
 use crate::state::State;
+use crate::sync::Arc;
 
 /// Builds a [`Queue`]; see [`Queue::builder`].
 ///
@@ -27,6 +29,7 @@ pub struct QueueBuilder<T> {
     limiter: Option<Box<dyn RateLimiter<T>>>,
     pending_delay: PendingDelay,
     charge_duplicates: bool,
+    metrics: Option<Arc<dyn Metrics>>,
 }
 
 /// What [`Queue::add`] does to a pending delay of the same item.
@@ -48,7 +51,13 @@ pub enum PendingDelay {
 
 impl<T: Hash + Eq + Clone + Send + 'static> QueueBuilder<T> {
     pub(crate) fn new() -> Self {
-        Self { name: None, limiter: None, pending_delay: PendingDelay::default(), charge_duplicates: false }
+        Self {
+            name: None,
+            limiter: None,
+            pending_delay: PendingDelay::default(),
+            charge_duplicates: false,
+            metrics: None,
+        }
     }
 
     /// Names the queue in log lines. Default: no name.
@@ -100,6 +109,21 @@ impl<T: Hash + Eq + Clone + Send + 'static> QueueBuilder<T> {
         self
     }
 
+    /// Who is told what happens in the queue. Default: nobody, which costs nothing.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// struct Nothing;
+    /// impl lariat_workqueue::Metrics for Nothing {}
+    ///
+    /// let queue = lariat_workqueue::Queue::<u32>::builder().metrics(Arc::new(Nothing)).build();
+    /// ```
+    pub fn metrics(mut self, metrics: Arc<dyn Metrics>) -> Self {
+        self.metrics = Some(metrics);
+        self
+    }
+
     /// The queue.
     ///
     /// ```
@@ -107,8 +131,9 @@ impl<T: Hash + Eq + Clone + Send + 'static> QueueBuilder<T> {
     /// ```
     pub fn build(self) -> Queue<T> {
         let limiter = self.limiter.unwrap_or_else(|| Box::new(default_controller_rate_limiter()));
-        let state = State::new(self.pending_delay);
-        Queue::from_shared(Shared::new(state, self.name, limiter, self.charge_duplicates))
+        let state = State::new(self.pending_delay, self.metrics.is_some());
+        let shared = Shared::new(state, self.name, limiter, self.charge_duplicates, self.metrics);
+        Queue::from_shared(shared)
     }
 }
 

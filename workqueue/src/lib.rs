@@ -43,6 +43,7 @@ mod builder;
 mod delays;
 mod limiter;
 mod limits;
+mod metrics;
 mod processing;
 mod queue;
 mod ready;
@@ -58,6 +59,7 @@ pub use crate::limiter::{
     Bucket, ItemExponentialFailure, ItemFastSlow, MaxOf, RateLimiter, WithMaxWait,
     default_controller_rate_limiter, default_item_based_rate_limiter,
 };
+pub use crate::metrics::Metrics;
 pub use crate::processing::Processing;
 pub use crate::queue::{AddOptions, LOW_PRIORITY, Queue};
 pub use crate::workers::{Workers, WorkersHandle};

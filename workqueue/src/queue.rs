@@ -169,7 +169,10 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
             let most = (!after.is_zero()).then_some(after);
             return self.shared.add_rate_limited(item, priority, most);
         }
-        self.shared.operate(|state, now| state.add_after(item, after, priority, Cause::Asked, now));
+        self.shared.operate(|state, now| match after {
+            Duration::ZERO => state.add(item, priority, now),
+            after => state.add_after(item, after, priority, Cause::Asked, now),
+        });
     }
 
     /// Adds an item when the rate limiter allows it, and charges the item with a failure.
@@ -236,6 +239,28 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
     /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// For how long the items that are processed now have been so, all together: `workqueue_unfinished_work_seconds`. Many
+    /// seconds and no end mean that workers are stuck. Zero without [metrics](QueueBuilder::metrics).
+    ///
+    /// ```
+    /// # use lariat_workqueue::Queue;
+    /// assert!(Queue::<u32>::new().unfinished_work().is_zero());
+    /// ```
+    pub fn unfinished_work(&self) -> Duration {
+        self.shared.unfinished().0
+    }
+
+    /// For how long the item that has been processed longest has been so: `workqueue_longest_running_processor_seconds`. Zero
+    /// without [metrics](QueueBuilder::metrics).
+    ///
+    /// ```
+    /// # use lariat_workqueue::Queue;
+    /// assert!(Queue::<u32>::new().longest_running().is_zero());
+    /// ```
+    pub fn longest_running(&self) -> Duration {
+        self.shared.unfinished().1
     }
 
     /// Waits for the next item. `None` means that the queue is shutting down and empty.

@@ -8,14 +8,16 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::RateLimiter;
+use crate::metrics::{Fact, Metrics};
 use crate::state::{Cause, Now, State, Taken};
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Arc, Mutex, MutexGuard};
 use crate::waiters::{WaiterId, Waiters, Wakes};
 
 pub(crate) struct Shared<T: Hash + Eq + Clone> {
     pub(crate) name: Option<Box<str>>,
     pub(crate) limiter: Box<dyn RateLimiter<T>>,
     pub(crate) charge_duplicates: bool,
+    metrics: Option<Arc<dyn Metrics>>,
     inner: Mutex<Inner<T>>,
 }
 
@@ -47,9 +49,10 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         name: Option<Box<str>>,
         limiter: Box<dyn RateLimiter<T>>,
         charge_duplicates: bool,
+        metrics: Option<Arc<dyn Metrics>>,
     ) -> Self {
         let inner = Inner { state, waiters: Waiters::default(), drains: Drains::default() };
-        Self { name, limiter, charge_duplicates, inner: Mutex::new(inner) }
+        Self { name, limiter, charge_duplicates, metrics, inner: Mutex::new(inner) }
     }
 
     /// Runs one operation on the state and wakes whom its outcome concerns.
@@ -104,12 +107,16 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     }
 
     /// How many items are queued, processing and delayed, without moving what is due.
+    pub(crate) fn unfinished(&self) -> (Duration, Duration) {
+        self.inner.lock().state.unfinished(&Now::default())
+    }
+
     pub(crate) fn sizes(&self) -> (usize, usize, usize) {
         self.inner.lock().state.sizes()
     }
 
     fn session(&self) -> Session<'_, T> {
-        Session { inner: self.inner.lock(), wakes: Wakes::default() }
+        Session { inner: self.inner.lock(), wakes: Wakes::default(), telling: Telling::new(self) }
     }
 }
 
@@ -119,6 +126,13 @@ struct Session<'a, T: Hash + Eq + Clone> {
     // The order matters: fields are dropped from top to bottom.
     inner: MutexGuard<'a, Inner<T>>,
     wakes: Wakes,
+    telling: Telling<'a>,
+}
+
+/// Tells of what has happened when it is dropped.
+struct Telling<'a> {
+    metrics: Option<(&'a dyn Metrics, &'a str)>,
+    facts: Vec<Fact>,
 }
 
 impl<T: Hash + Eq + Clone> Session<'_, T> {
@@ -137,6 +151,24 @@ impl<T: Hash + Eq + Clone> Drop for Session<'_, T> {
                 self.wake_drains();
             }
         }
+        if self.telling.metrics.is_some() {
+            self.telling.facts = self.inner.state.take_facts();
+        }
+    }
+}
+
+impl<'a> Telling<'a> {
+    fn new<T: Hash + Eq + Clone>(shared: &'a Shared<T>) -> Self {
+        let metrics = shared.metrics.as_deref();
+        let metrics = metrics.map(|metrics| (metrics, shared.name.as_deref().unwrap_or_default()));
+        Self { metrics, facts: Vec::new() }
+    }
+}
+
+impl Drop for Telling<'_> {
+    fn drop(&mut self) {
+        let Some((metrics, queue)) = self.metrics else { return };
+        self.facts.drain(..).for_each(|fact| fact.tell(metrics, queue));
     }
 }
 
@@ -157,7 +189,7 @@ impl<'a, T: Hash + Eq + Clone> Getter<'a, T> {
     pub(crate) fn attempt(&mut self, waker: &Waker) -> Attempt<Option<Taken<T>>> {
         let now = Now::default();
         let mut session = self.shared.session();
-        let Session { inner, wakes } = &mut session;
+        let Session { inner, wakes, .. } = &mut session;
         let Inner { state, waiters, .. } = &mut **inner;
         let item = state.take(&now);
         if item.is_none() && !state.is_shutting_down() {
@@ -173,7 +205,7 @@ impl<'a, T: Hash + Eq + Clone> Getter<'a, T> {
 impl<T: Hash + Eq + Clone> Drop for Getter<'_, T> {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
-            let Session { inner, wakes } = &mut self.shared.session();
+            let Session { inner, wakes, .. } = &mut self.shared.session();
             inner.waiters.leave(id, wakes);
         }
     }
@@ -195,7 +227,7 @@ impl<'a, T: Hash + Eq + Clone> Drainer<'a, T> {
 
     pub(crate) fn attempt(&mut self, waker: &Waker) -> Attempt<()> {
         let mut session = self.shared.session();
-        let Session { inner, wakes } = &mut session;
+        let Session { inner, wakes, .. } = &mut session;
         let Inner { state, drains, .. } = &mut **inner;
         if state.is_idle() || drains.releases != self.began {
             return Attempt::Done(());
@@ -214,7 +246,7 @@ impl<'a, T: Hash + Eq + Clone> Drainer<'a, T> {
 impl<T: Hash + Eq + Clone> Drop for Drainer<'_, T> {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
-            let Session { inner, wakes } = &mut self.shared.session();
+            let Session { inner, wakes, .. } = &mut self.shared.session();
             if let Some(waker) = inner.drains.waiting.remove(&id) {
                 wakes.discard(waker);
             }

@@ -31,6 +31,7 @@ use tokio::time::Instant;
 use crate::PendingDelay;
 use crate::delays::{DelayId, Delays};
 use crate::limits::{LONGEST_DELAY, is_sparse};
+use crate::metrics::{Fact, Notes};
 use crate::ready::{Ready, Ticket};
 
 #[derive(Debug)]
@@ -47,6 +48,8 @@ pub(crate) struct State<T> {
     processing: usize,
     shutting_down: bool,
     pending_delay: PendingDelay,
+    /// None if nobody is to be told.
+    notes: Option<Notes>,
 }
 
 /// The number of a slot.
@@ -92,10 +95,12 @@ struct Entry {
     priority: i32,
     /// Its entry in the queue, if it is there, and the priority in which it was queued.
     queued: Option<(Ticket, i32)>,
+    /// When it became dirty, if somebody is to be told.
+    added: Option<Instant>,
 }
 
 impl<T: Hash + Eq + Clone> State<T> {
-    pub(crate) fn new(pending_delay: PendingDelay) -> Self {
+    pub(crate) fn new(pending_delay: PendingDelay, has_metrics: bool) -> Self {
         Self {
             ready: Ready::default(),
             slots: Vec::new(),
@@ -106,6 +111,7 @@ impl<T: Hash + Eq + Clone> State<T> {
             processing: 0,
             shutting_down: false,
             pending_delay,
+            notes: has_metrics.then(Notes::default),
         }
     }
 
@@ -123,13 +129,16 @@ impl<T: Hash + Eq + Clone> State<T> {
             self.delays.remove(id);
         }
         if !entry.dirty {
-            self.mark_dirty(place);
+            self.mark_dirty(place, now);
         } else {
             self.raise(place);
         }
     }
 
     pub(crate) fn add_after(&mut self, item: T, delay: Duration, priority: i32, cause: Cause, now: &Now) {
+        if let Some(notes) = self.notes.as_mut().filter(|_| !self.shutting_down) {
+            notes.note(Fact::Retried);
+        }
         if delay.is_zero() {
             return self.add(item, priority, now);
         }
@@ -179,6 +188,13 @@ impl<T: Hash + Eq + Clone> State<T> {
         debug_assert!(item.is_some(), "a queued item has a slot");
         self.processing += 1;
         let priority = slot.entry.priority;
+        if let Some(notes) = &mut self.notes {
+            let now = now.instant();
+            let waited =
+                slot.entry.added.take().map_or(Duration::ZERO, |added| now.saturating_duration_since(added));
+            notes.note(Fact::Taken { priority, waited });
+            notes.began(place, now);
+        }
         item.map(|item| Taken { place, item, priority })
     }
 
@@ -189,6 +205,9 @@ impl<T: Hash + Eq + Clone> State<T> {
         let entry = &mut self.slots[place.index()].entry;
         debug_assert!(entry.processing, "an item is done once");
         entry.processing = false;
+        if let Some(notes) = &mut self.notes {
+            notes.ended(place, now.instant());
+        }
         if entry.dirty {
             entry.queued = Some((self.ready.push(place, entry.priority), entry.priority));
             return None;
@@ -237,6 +256,16 @@ impl<T: Hash + Eq + Clone> State<T> {
         (self.ready.len(), self.processing, self.delays.len())
     }
 
+    /// What is to be told.
+    pub(crate) fn take_facts(&mut self) -> Vec<Fact> {
+        self.notes.as_mut().map(Notes::take_facts).unwrap_or_default()
+    }
+
+    /// For how long what is processed has been so: all together, and the longest. Zero if nobody is to be told.
+    pub(crate) fn unfinished(&self, now: &Now) -> (Duration, Duration) {
+        self.notes.as_ref().map(|notes| notes.unfinished(now.instant())).unwrap_or_default()
+    }
+
     /// Moves what is due into the queue.
     fn promote(&mut self, now: &Now) {
         if self.delays.is_empty() {
@@ -246,15 +275,19 @@ impl<T: Hash + Eq + Clone> State<T> {
             let entry = &mut self.slots[place.index()].entry;
             entry.take_delay();
             if !entry.dirty {
-                self.mark_dirty(place);
+                self.mark_dirty(place, now);
             }
         }
     }
 
     /// An item that is not dirty needs processing: at once, or when its worker is done.
-    fn mark_dirty(&mut self, place: Place) {
+    fn mark_dirty(&mut self, place: Place, now: &Now) {
         let entry = &mut self.slots[place.index()].entry;
         entry.dirty = true;
+        if let Some(notes) = &mut self.notes {
+            entry.added = Some(now.instant());
+            notes.note(Fact::Added { priority: entry.priority });
+        }
         if !entry.processing {
             entry.queued = Some((self.ready.push(place, entry.priority), entry.priority));
         }
@@ -264,6 +297,9 @@ impl<T: Hash + Eq + Clone> State<T> {
     fn raise(&mut self, place: Place) {
         let Self { ready, slots, .. } = self;
         if let Some(raised) = slots[place.index()].entry.raised() {
+            if let (Some(notes), Some((_, from))) = (&mut self.notes, slots[place.index()].entry.queued) {
+                notes.note(Fact::Raised { from, to: raised });
+            }
             let ticket = ready.raise(place, raised, |place| slots[place.index()].entry.ticket());
             slots[place.index()].entry.queued = Some((ticket, raised));
         }

@@ -1,0 +1,110 @@
+//! What a queue tells of itself.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::state::Place;
+
+/// Is told what happens in a queue, for counters, gauges and histograms. Every method does nothing if it is not written.
+///
+/// The methods say which metric of client-go each is for; their names are the same in all Go programs, with the label `name`.
+/// They are called by whoever used the queue, after its lock was released, so two calls may come in another order than what
+/// they tell of, and a method may use the queue. A queue without metrics spends nothing on them.
+///
+/// # Example
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use lariat_workqueue::{Metrics, Queue};
+///
+/// #[derive(Default)]
+/// struct Adds(AtomicU64);
+///
+/// impl Metrics for Adds {
+///     fn added(&self, _queue: &str, _priority: i32) {
+///         self.0.fetch_add(1, Ordering::Relaxed);
+///     }
+/// }
+///
+/// let adds = Arc::new(Adds::default());
+/// let queue = Queue::builder().name("fleets").metrics(adds.clone()).build();
+/// queue.add("a");
+/// queue.add("a");
+/// assert_eq!(adds.0.load(Ordering::Relaxed), 1);
+/// ```
+#[allow(unused_variables, reason = "the names say what is told")]
+pub trait Metrics: Send + Sync + 'static {
+    /// An item needs processing that did not before: `workqueue_adds_total`, and one more in `workqueue_depth`.
+    fn added(&self, queue: &str, priority: i32) {}
+
+    /// An item was handed out, so long after it was added: `workqueue_queue_duration_seconds`, and one less in
+    /// `workqueue_depth`.
+    fn taken(&self, queue: &str, priority: i32, waited: Duration) {}
+
+    /// An item that is queued has another priority now: one less and one more in `workqueue_depth`.
+    fn raised(&self, queue: &str, from: i32, to: i32) {}
+
+    /// An item was processed, for so long: `workqueue_work_duration_seconds`.
+    fn done(&self, queue: &str, worked: Duration) {}
+
+    /// An item was added for later: `workqueue_retries_total`.
+    fn retried(&self, queue: &str) {}
+}
+
+/// What is noted while the lock is held, if there is somebody to be told.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    facts: Vec<Fact>,
+    /// What is processed, and since when.
+    running: Vec<(Place, Instant)>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Fact {
+    Added { priority: i32 },
+    Taken { priority: i32, waited: Duration },
+    Raised { from: i32, to: i32 },
+    Done { worked: Duration },
+    Retried,
+}
+
+impl Notes {
+    pub(crate) fn note(&mut self, fact: Fact) {
+        self.facts.push(fact);
+    }
+
+    pub(crate) fn began(&mut self, place: Place, now: Instant) {
+        self.running.push((place, now));
+    }
+
+    pub(crate) fn ended(&mut self, place: Place, now: Instant) {
+        if let Some(at) = self.running.iter().position(|(running, _)| *running == place) {
+            let (_, since) = self.running.swap_remove(at);
+            self.note(Fact::Done { worked: now.saturating_duration_since(since) });
+        }
+    }
+
+    pub(crate) fn take_facts(&mut self) -> Vec<Fact> {
+        std::mem::take(&mut self.facts)
+    }
+
+    /// For how long what is processed has been so: all together, and the longest.
+    pub(crate) fn unfinished(&self, now: Instant) -> (Duration, Duration) {
+        let times = self.running.iter().map(|(_, since)| now.saturating_duration_since(*since));
+        times.fold(Default::default(), |(sum, longest), time| (sum + time, time.max(longest)))
+    }
+}
+
+impl Fact {
+    pub(crate) fn tell(self, metrics: &dyn Metrics, queue: &str) {
+        match self {
+            Self::Added { priority } => metrics.added(queue, priority),
+            Self::Taken { priority, waited } => metrics.taken(queue, priority, waited),
+            Self::Raised { from, to } => metrics.raised(queue, from, to),
+            Self::Done { worked } => metrics.done(queue, worked),
+            Self::Retried => metrics.retried(queue),
+        }
+    }
+}
