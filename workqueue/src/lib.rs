@@ -41,6 +41,7 @@
 
 mod builder;
 mod delays;
+mod desk;
 mod limiter;
 mod limits;
 mod metrics;
@@ -50,6 +51,7 @@ mod ready;
 mod shared;
 mod state;
 mod sync;
+mod threads;
 mod wait;
 mod waiters;
 mod workers;
@@ -62,4 +64,5 @@ pub use crate::limiter::{
 pub use crate::metrics::Metrics;
 pub use crate::processing::Processing;
 pub use crate::queue::{AddOptions, LOW_PRIORITY, Queue};
+pub use crate::threads::WorkerThreads;
 pub use crate::workers::{Workers, WorkersHandle};

@@ -320,6 +320,46 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
         Some(Processing::new(Arc::clone(&self.shared), item))
     }
 
+    /// Waits for an item, and takes it together with up to `most - 1` others that are queued, at least one: fewer locks for
+    /// items that are quickly processed. Empty once the queue is shutting down and nothing is left.
+    ///
+    /// # Cancel safety
+    ///
+    /// A call that is dropped has taken nothing.
+    ///
+    /// ```
+    /// # use lariat_workqueue::Queue;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let queue = Queue::new();
+    /// (0..5).for_each(|item| queue.add(item));
+    /// let batch = queue.get_batch(3).await;
+    /// assert_eq!(batch.iter().map(|item| **item).collect::<Vec<i32>>(), [0, 1, 2]);
+    /// assert_eq!(queue.len(), 2);
+    /// # }
+    /// ```
+    pub async fn get_batch(&self, most: usize) -> Vec<Processing<T>> {
+        let mut getter = Getter::new(&self.shared);
+        let batch = wait(|waker| getter.attempt_batch(waker, most.max(1))).await;
+        batch.into_iter().map(|taken| Processing::new(Arc::clone(&self.shared), taken)).collect()
+    }
+
+    /// As [`get_batch`](Self::get_batch), for threads that are not on a runtime.
+    ///
+    /// ```
+    /// # use lariat_workqueue::Queue;
+    /// let queue = Queue::new();
+    /// queue.add(1);
+    /// assert_eq!(queue.get_batch_blocking(10).len(), 1);
+    /// queue.shut_down();
+    /// assert!(queue.get_batch_blocking(10).is_empty());
+    /// ```
+    pub fn get_batch_blocking(&self, most: usize) -> Vec<Processing<T>> {
+        let mut getter = Getter::new(&self.shared);
+        let batch = wait_blocking(|waker| getter.attempt_batch(waker, most.max(1)));
+        batch.into_iter().map(|taken| Processing::new(Arc::clone(&self.shared), taken)).collect()
+    }
+
     /// Closes the intake and drops what is delayed, without waiting for anybody.
     ///
     /// What is queued is still handed out, then [`get`](Self::get) returns `None`. Releases every

@@ -200,6 +200,30 @@ impl<'a, T: Hash + Eq + Clone> Getter<'a, T> {
         }
         Attempt::Done(item)
     }
+
+    /// As [`attempt`](Self::attempt), for up to so many items; none if there will be none.
+    pub(crate) fn attempt_batch(&mut self, waker: &Waker, most: usize) -> Attempt<Vec<Taken<T>>> {
+        let now = Now::default();
+        let mut session = self.shared.session();
+        let Session { inner, wakes, .. } = &mut session;
+        let Inner { state, waiters, .. } = &mut **inner;
+        let mut batch = Vec::new();
+        while batch.len() < most
+            && let Some(taken) = state.take(&now)
+        {
+            if batch.is_empty() {
+                batch.reserve(most.min(state.ready() + 1));
+            }
+            batch.push(taken);
+        }
+        if batch.is_empty() && !state.is_shutting_down() {
+            return Attempt::Wait(waiters.wait(&mut self.id, waker, state.deadline(), wakes));
+        }
+        if let Some(id) = self.id.take() {
+            waiters.leave(id, wakes);
+        }
+        Attempt::Done(batch)
+    }
 }
 
 impl<T: Hash + Eq + Clone> Drop for Getter<'_, T> {

@@ -2,7 +2,7 @@
 
 pub(crate) use std::sync::Arc;
 use std::sync::PoisonError;
-pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
+pub(crate) use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// A mutex that outlives a panic of its holder.
 ///

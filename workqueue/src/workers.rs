@@ -1,6 +1,5 @@
 //! A pool of tasks that process the items of a queue.
 
-use std::any::Any;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::hash::Hash;
@@ -8,11 +7,12 @@ use std::panic::{self, AssertUnwindSafe};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tracing::{error, warn};
 
-use crate::sync::{Arc, AtomicU64, Ordering};
-use crate::{AddOptions, Processing, Queue};
+use crate::desk::{Counters, Desk, LogKey, panic_text};
+use crate::sync::{Arc, AtomicUsize, Ordering};
+use crate::{Processing, Queue};
 
 /// A pool of workers, to be [`run`](Self::run).
 ///
@@ -32,12 +32,10 @@ use crate::{AddOptions, Processing, Queue};
 /// ```
 #[must_use = "workers do nothing until they are run"]
 pub struct Workers<T: Hash + Eq + Clone> {
-    queue: Queue<T>,
-    count: usize,
-    log_key: LogKey<T>,
+    pub(crate) queue: Queue<T>,
+    pub(crate) count: usize,
+    pub(crate) log_key: LogKey<T>,
 }
-
-type LogKey<T> = Arc<dyn Fn(&T) -> String + Send + Sync>;
 
 /// The workers of a pool that runs.
 ///
@@ -72,12 +70,20 @@ type LogKey<T> = Arc<dyn Fn(&T) -> String + Send + Sync>;
 pub struct WorkersHandle {
     tasks: JoinSet<()>,
     counters: Arc<Counters>,
+    retirement: Arc<Retirement>,
+    count: usize,
+    /// Starts one more worker.
+    hire: Box<Hire>,
 }
 
+type Hire = dyn Fn(&mut JoinSet<()>) + Send + Sync;
+
+/// How workers learn that there are too many of them.
 #[derive(Debug, Default)]
-struct Counters {
-    failures: AtomicU64,
-    panics: AtomicU64,
+struct Retirement {
+    /// How many are to go.
+    surplus: AtomicUsize,
+    changed: Notify,
 }
 
 // === impl Workers ===
@@ -146,18 +152,22 @@ impl<T: Hash + Eq + Clone + Send + 'static> Workers<T> {
         E: fmt::Display + 'static,
     {
         let counters = Arc::new(Counters::default());
-        let handler = Arc::new(handler);
+        let retirement = Arc::new(Retirement::default());
+        let hire = {
+            let (handler, counters, retirement) =
+                (Arc::new(handler), Arc::clone(&counters), Arc::clone(&retirement));
+            let Self { queue, log_key, .. } = self;
+            move |tasks: &mut JoinSet<()>| {
+                let desk = Desk::new(queue.clone(), Arc::clone(&log_key), Arc::clone(&counters));
+                let (handler, retirement) = (Arc::clone(&handler), Arc::clone(&retirement));
+                tasks.spawn(async move { Worker { desk, handler, retirement }.run().await });
+            }
+        };
         let mut tasks = JoinSet::new();
         for _ in 0..self.count {
-            let worker = Worker {
-                queue: self.queue.clone(),
-                handler: Arc::clone(&handler),
-                log_key: Arc::clone(&self.log_key),
-                counters: Arc::clone(&counters),
-            };
-            tasks.spawn(worker.run());
+            hire(&mut tasks);
         }
-        WorkersHandle { tasks, counters }
+        WorkersHandle { tasks, counters, retirement, count: self.count, hire: Box::new(hire) }
     }
 }
 
@@ -204,6 +214,53 @@ impl WorkersHandle {
     pub fn panics(&self) -> u64 {
         self.counters.panics.load(Ordering::Relaxed)
     }
+
+    /// Lets there be so many workers, at least one. Those who are too many go when they are done with the item that they have.
+    ///
+    /// ```
+    /// # use lariat_workqueue::{Queue, Workers};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let queue = Queue::<u32>::new();
+    /// let mut workers = Workers::new(queue.clone(), 2).run(|_| async { Ok::<_, String>(()) });
+    /// workers.set_count(8);
+    /// assert_eq!(workers.count(), 8);
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    pub fn set_count(&mut self, count: usize) {
+        let count = count.max(1);
+        // Those who have ended are not needed any more.
+        while self.tasks.try_join_next().is_some() {}
+        if count < self.count {
+            self.retirement.surplus.fetch_add(self.count - count, Ordering::AcqRel);
+            self.retirement.changed.notify_waiters();
+        }
+        for _ in self.count..count {
+            // One that was to go and has not yet can stay.
+            if !self.retirement.take_one() {
+                (self.hire)(&mut self.tasks);
+            }
+        }
+        self.count = count;
+    }
+
+    /// How many workers there are, but for those who are still to go.
+    ///
+    /// ```
+    /// # use lariat_workqueue::{Queue, Workers};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let workers = Workers::new(Queue::<u32>::new(), 3).run(|_| async { Ok::<_, String>(()) });
+    /// assert_eq!(workers.count(), 3);
+    /// # }
+    /// ```
+    pub fn count(&self) -> usize {
+        self.count
+    }
 }
 
 impl Future for WorkersHandle {
@@ -238,10 +295,9 @@ impl fmt::Debug for WorkersHandle {
 // === impl Worker ===
 
 struct Worker<T: Hash + Eq + Clone, H> {
-    queue: Queue<T>,
+    desk: Desk<T>,
     handler: Arc<H>,
-    log_key: LogKey<T>,
-    counters: Arc<Counters>,
+    retirement: Arc<Retirement>,
 }
 
 impl<T, H, F, E> Worker<T, H>
@@ -252,55 +308,43 @@ where
     E: fmt::Display,
 {
     async fn run(self) {
-        while let Some(item) = self.queue.get().await {
+        while let Some(item) = self.next().await {
             let key = item.clone();
-            let job = Job { queue: &self.queue, item, finished: false };
+            let job = self.desk.take(item);
             let handler = &*self.handler;
             let outcome = catch_panic(move || handler(key)).await;
-            self.finish(job, outcome);
+            job.finish(outcome);
         }
     }
 
-    /// The item is charged and delayed before the guard is dropped. The other way round, an `add` in between would hand
-    /// it to another worker, which might forget the item just before it is charged with this older failure.
-    fn finish(&self, mut job: Job<'_, T>, outcome: Result<Result<(), E>, String>) {
-        let item = &*job.item;
-        let again = AddOptions { priority: job.item.priority(), rate_limited: true, ..AddOptions::default() };
-        match outcome {
-            Ok(Ok(())) => self.queue.forget(item),
-            Ok(Err(failure)) => {
-                self.counters.failures.fetch_add(1, Ordering::Relaxed);
-                warn!(queue = self.queue.name(), key = (self.log_key)(item), error = %failure, "an item failed");
-                self.queue.add_with(item.clone(), again);
+    /// The next item; none if the queue has ended, or this worker is one too many.
+    async fn next(&self) -> Option<Processing<T>> {
+        let mut item = pin!(self.desk.queue().get());
+        loop {
+            let mut changed = pin!(self.retirement.changed.notified());
+            // From here on no change is missed.
+            changed.as_mut().enable();
+            if self.retirement.take_one() {
+                return None;
             }
-            Err(cause) => {
-                self.counters.panics.fetch_add(1, Ordering::Relaxed);
-                error!(
-                    queue = self.queue.name(),
-                    key = (self.log_key)(item),
-                    panic = cause,
-                    "a handler panicked"
-                );
-                self.queue.add_with(item.clone(), again);
+            let next = poll_fn(|cx| match item.as_mut().poll(cx) {
+                Poll::Ready(item) => Poll::Ready(Some(item)),
+                Poll::Pending => changed.as_mut().poll(cx).map(|()| None),
+            });
+            if let Some(item) = next.await {
+                return item;
             }
         }
-        job.finished = true;
     }
 }
 
-/// An item with a handler. If it is dropped unfinished, because its worker was aborted, the item is added again.
-struct Job<'a, T: Hash + Eq + Clone + Send + 'static> {
-    queue: &'a Queue<T>,
-    item: Processing<T>,
-    finished: bool,
-}
+// === impl Retirement ===
 
-impl<T: Hash + Eq + Clone + Send + 'static> Drop for Job<'_, T> {
-    fn drop(&mut self) {
-        if !self.finished {
-            let again = AddOptions { priority: self.item.priority(), ..AddOptions::default() };
-            self.queue.add_with(self.item.clone(), again);
-        }
+impl Retirement {
+    /// Whether one more was to go, which is the one who asks.
+    fn take_one(&self) -> bool {
+        let surplus = &self.surplus;
+        surplus.fetch_update(Ordering::AcqRel, Ordering::Acquire, |surplus| surplus.checked_sub(1)).is_ok()
     }
 }
 
@@ -316,12 +360,4 @@ async fn catch_panic<F: Future>(handler: impl FnOnce() -> F) -> Result<F::Output
             Err(cause) => Poll::Ready(Err(panic_text(&*cause))),
         };
     poll_fn(step).await
-}
-
-fn panic_text(cause: &(dyn Any + Send)) -> String {
-    match (cause.downcast_ref::<&str>(), cause.downcast_ref::<String>()) {
-        (Some(text), _) => (*text).to_owned(),
-        (None, Some(text)) => text.clone(),
-        (None, None) => "of an unknown kind".to_owned(),
-    }
 }

@@ -352,3 +352,34 @@ fn handles_can_be_sent_and_shared() {
     sendable(queue.get());
     sendable(queue.shut_down_with_drain());
 }
+
+/// A batch is of different items, none of which anybody else has, and those that were added meanwhile come again.
+#[tokio::test]
+async fn a_batch_hands_out_each_item_once() {
+    let queue = Queue::new();
+    (0..5).for_each(|item| queue.add(item));
+    let first = queue.get_batch(3).await;
+    queue.add(1);
+    let second = queue.get_batch(10).await;
+    assert_eq!(second.iter().map(|item| **item).collect::<Vec<_>>(), [3, 4]);
+    assert!(queue.is_empty(), "1 is being processed");
+    drop(first);
+    assert_eq!(queue.get_batch(10).await.len(), 1);
+}
+
+/// WQ-3: a batch that waits learns of the shutdown, and what is queued is handed out before.
+#[tokio::test(start_paused = true)]
+async fn a_batch_ends_with_the_queue() {
+    let queue = Queue::new();
+    let waiting = tokio::spawn({
+        let queue = queue.clone();
+        async move { queue.get_batch(4).await.len() }
+    });
+    sleep(Duration::from_secs(1)).await;
+    queue.add(1);
+    assert_eq!(waiting.await.unwrap(), 1);
+    queue.add(2);
+    queue.shut_down();
+    assert_eq!(queue.get_batch(4).await.len(), 1);
+    assert!(queue.get_batch(4).await.is_empty());
+}

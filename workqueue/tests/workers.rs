@@ -271,3 +271,82 @@ async fn a_panic_outside_of_the_handler_comes_out_of_the_handle() {
     assert!(failure.is_panic());
     assert_eq!(*get(&queue), 7, "the lock outlives the panic, and the item is not lost");
 }
+
+/// N can be changed while they run: more of them work at once, and those who are too many end with the item that they have.
+#[tokio::test(start_paused = true)]
+async fn the_number_of_workers_can_be_changed() {
+    let queue = queue();
+    let (now, most) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let mut workers = Workers::new(queue.clone(), 2).run({
+        let (now, most) = (now.clone(), most.clone());
+        move |_| {
+            let (now, most) = (now.clone(), most.clone());
+            async move {
+                most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                sleep(ms(100)).await;
+                now.fetch_sub(1, Ordering::SeqCst);
+                Ok::<_, String>(())
+            }
+        }
+    });
+    let burst = |count: u32| (0..count).for_each(|item| queue.add(item));
+    for (count, want) in [(2, 2), (8, 8), (3, 3), (1, 1), (5, 5)] {
+        workers.set_count(count);
+        assert_eq!(workers.count(), count);
+        // Those who are idle go at once, others with their item.
+        sleep(ms(150)).await;
+        most.store(0, Ordering::SeqCst);
+        burst(20);
+        sleep(ms(3_000)).await;
+        assert_eq!(most.load(Ordering::SeqCst), want);
+        assert_eq!(queue.len(), 0);
+    }
+    // While all are busy.
+    burst(20);
+    sleep(ms(10)).await;
+    workers.set_count(2);
+    workers.set_count(4);
+    sleep(ms(150)).await;
+    assert_eq!(now.load(Ordering::SeqCst), 4);
+    queue.shut_down();
+    workers.await;
+}
+
+/// Threads do with an item what tasks do: failures and panics are counted and the item comes again.
+#[test]
+fn threads_process_what_blocks() {
+    let queue = queue();
+    let runs = Arc::new(Mutex::new(Vec::new()));
+    let threads = Workers::new(queue.clone(), 3).run_blocking({
+        let (runs, queue) = (runs.clone(), queue.clone());
+        move |item: u32| {
+            let count = {
+                let mut runs = runs.lock().unwrap();
+                runs.push(item);
+                runs.iter().filter(|run| **run == item).count()
+            };
+            match (item, count) {
+                (1, 1) => Err("on purpose"),
+                (2, 1) => panic!("on purpose"),
+                (1 | 2, _) | (3, 1) => {
+                    if runs.lock().unwrap().len() >= 5 {
+                        queue.shut_down();
+                    }
+                    Ok(())
+                }
+                _ => Ok(()),
+            }
+        }
+    });
+    let threads = threads.unwrap();
+    (1..4).for_each(|item| queue.add(item));
+    // They end once everything was processed, the last of which shuts the queue down.
+    while !queue.is_shutting_down() {
+        std::thread::yield_now();
+    }
+    assert_eq!((threads.failures(), threads.panics()), (1, 1));
+    threads.join();
+    let mut runs = runs.lock().unwrap().clone();
+    runs.sort_unstable();
+    assert_eq!(runs, [1, 1, 2, 2, 3]);
+}
