@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::hash::Hash;
+use std::time::Duration;
 
 use crate::Queue;
 use crate::limiter::{RateLimiter, default_controller_rate_limiter};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Notes};
 use crate::shared::Shared;
 use crate::state::State;
 use crate::sync::Arc;
@@ -30,6 +31,7 @@ pub struct QueueBuilder<T> {
     pending_delay: PendingDelay,
     charge_duplicates: bool,
     metrics: Option<Arc<dyn Metrics>>,
+    time_limit: Option<Duration>,
 }
 
 /// What [`Queue::add`] does to a pending delay of the same item.
@@ -57,6 +59,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> QueueBuilder<T> {
             pending_delay: PendingDelay::default(),
             charge_duplicates: false,
             metrics: None,
+            time_limit: None,
         }
     }
 
@@ -124,6 +127,19 @@ impl<T: Hash + Eq + Clone + Send + 'static> QueueBuilder<T> {
         self
     }
 
+    /// After how long an item that is still being processed is [stuck](Queue::stuck). Default: never. Nothing is stopped.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = lariat_workqueue::Queue::<u32>::builder().time_limit(Duration::from_secs(60)).build();
+    /// assert!(queue.stuck().is_empty());
+    /// ```
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = Some(limit);
+        self
+    }
+
     /// The queue.
     ///
     /// ```
@@ -131,8 +147,11 @@ impl<T: Hash + Eq + Clone + Send + 'static> QueueBuilder<T> {
     /// ```
     pub fn build(self) -> Queue<T> {
         let limiter = self.limiter.unwrap_or_else(|| Box::new(default_controller_rate_limiter()));
-        let state = State::new(self.pending_delay, self.metrics.is_some());
-        let shared = Shared::new(state, self.name, limiter, self.charge_duplicates, self.metrics);
+        let (has_metrics, has_limit) = (self.metrics.is_some(), self.time_limit.is_some());
+        let notes = (has_metrics || has_limit).then(|| Notes::new(has_metrics));
+        let state = State::new(self.pending_delay, notes);
+        let mut shared = Shared::new(state, self.name, limiter, self.charge_duplicates, self.metrics);
+        shared.time_limit = self.time_limit;
         Queue::from_shared(shared)
     }
 }

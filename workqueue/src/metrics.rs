@@ -54,8 +54,10 @@ pub trait Metrics: Send + Sync + 'static {
 }
 
 /// What is noted while the lock is held, if there is somebody to be told.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Notes {
+    /// Whether facts are taken and told.
+    has_metrics: bool,
     facts: Vec<Fact>,
     /// What is processed, and since when.
     running: Vec<(Place, Instant)>,
@@ -71,8 +73,19 @@ pub(crate) enum Fact {
 }
 
 impl Notes {
+    pub(crate) fn new(has_metrics: bool) -> Self {
+        Self { has_metrics, facts: Vec::new(), running: Vec::new() }
+    }
+
     pub(crate) fn note(&mut self, fact: Fact) {
-        self.facts.push(fact);
+        if self.has_metrics {
+            self.facts.push(fact);
+        }
+    }
+
+    /// What is processed, and for how long it has been.
+    pub(crate) fn running(&self, now: Instant) -> impl Iterator<Item = (Place, Duration)> {
+        self.running.iter().map(move |(place, since)| (*place, now.saturating_duration_since(*since)))
     }
 
     pub(crate) fn began(&mut self, place: Place, now: Instant) {
@@ -92,7 +105,7 @@ impl Notes {
 
     /// For how long what is processed has been so: all together, and the longest.
     pub(crate) fn unfinished(&self, now: Instant) -> (Duration, Duration) {
-        let times = self.running.iter().map(|(_, since)| now.saturating_duration_since(*since));
+        let times = self.running(now).map(|(_, time)| time);
         times.fold(Default::default(), |(sum, longest), time| (sum + time, time.max(longest)))
     }
 }

@@ -241,8 +241,28 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
         self.len() == 0
     }
 
+    /// The items that have been processed for longer than the [time limit](QueueBuilder::time_limit), and for how long, longest
+    /// first: what a health check asks for. None if no limit was set.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use lariat_workqueue::Queue;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let queue = Queue::builder().time_limit(Duration::from_secs(60)).build();
+    /// queue.add("slow");
+    /// let _item = queue.get().await;
+    /// tokio::time::advance(Duration::from_secs(90)).await;
+    /// assert_eq!(queue.stuck(), [("slow", Duration::from_secs(90))]);
+    /// # }
+    /// ```
+    pub fn stuck(&self) -> Vec<(T, Duration)> {
+        self.shared.time_limit.map(|limit| self.shared.running_for(limit)).unwrap_or_default()
+    }
+
     /// For how long the items that are processed now have been so, all together: `workqueue_unfinished_work_seconds`. Many
-    /// seconds and no end mean that workers are stuck. Zero without [metrics](QueueBuilder::metrics).
+    /// seconds and no end mean that workers are stuck. Zero without [metrics](QueueBuilder::metrics) or a [time
+    /// limit](QueueBuilder::time_limit).
     ///
     /// ```
     /// # use lariat_workqueue::Queue;
@@ -253,7 +273,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
     }
 
     /// For how long the item that has been processed longest has been so: `workqueue_longest_running_processor_seconds`. Zero
-    /// without [metrics](QueueBuilder::metrics).
+    /// without [metrics](QueueBuilder::metrics) or a [time limit](QueueBuilder::time_limit).
     ///
     /// ```
     /// # use lariat_workqueue::Queue;

@@ -17,6 +17,7 @@ pub(crate) struct Shared<T: Hash + Eq + Clone> {
     pub(crate) name: Option<Box<str>>,
     pub(crate) limiter: Box<dyn RateLimiter<T>>,
     pub(crate) charge_duplicates: bool,
+    pub(crate) time_limit: Option<Duration>,
     metrics: Option<Arc<dyn Metrics>>,
     inner: Mutex<Inner<T>>,
 }
@@ -52,7 +53,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         metrics: Option<Arc<dyn Metrics>>,
     ) -> Self {
         let inner = Inner { state, waiters: Waiters::default(), drains: Drains::default() };
-        Self { name, limiter, charge_duplicates, metrics, inner: Mutex::new(inner) }
+        Self { name, limiter, charge_duplicates, time_limit: None, metrics, inner: Mutex::new(inner) }
     }
 
     /// Runs one operation on the state and wakes whom its outcome concerns.
@@ -109,6 +110,10 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     /// How many items are queued, processing and delayed, without moving what is due.
     pub(crate) fn unfinished(&self) -> (Duration, Duration) {
         self.inner.lock().state.unfinished(&Now::default())
+    }
+
+    pub(crate) fn running_for(&self, least: Duration) -> Vec<(T, Duration)> {
+        self.inner.lock().state.running_for(least, &Now::default())
     }
 
     pub(crate) fn sizes(&self) -> (usize, usize, usize) {

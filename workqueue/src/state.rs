@@ -48,7 +48,7 @@ pub(crate) struct State<T> {
     processing: usize,
     shutting_down: bool,
     pending_delay: PendingDelay,
-    /// None if nobody is to be told.
+    /// None if nobody wants to know.
     notes: Option<Notes>,
 }
 
@@ -100,7 +100,7 @@ struct Entry {
 }
 
 impl<T: Hash + Eq + Clone> State<T> {
-    pub(crate) fn new(pending_delay: PendingDelay, has_metrics: bool) -> Self {
+    pub(crate) fn new(pending_delay: PendingDelay, notes: Option<Notes>) -> Self {
         Self {
             ready: Ready::default(),
             slots: Vec::new(),
@@ -111,7 +111,7 @@ impl<T: Hash + Eq + Clone> State<T> {
             processing: 0,
             shutting_down: false,
             pending_delay,
-            notes: has_metrics.then(Notes::default),
+            notes,
         }
     }
 
@@ -264,6 +264,16 @@ impl<T: Hash + Eq + Clone> State<T> {
     /// For how long what is processed has been so: all together, and the longest. Zero if nobody is to be told.
     pub(crate) fn unfinished(&self, now: &Now) -> (Duration, Duration) {
         self.notes.as_ref().map(|notes| notes.unfinished(now.instant())).unwrap_or_default()
+    }
+
+    /// What has been processed for at least so long, longest first.
+    pub(crate) fn running_for(&self, least: Duration, now: &Now) -> Vec<(T, Duration)> {
+        let Some(notes) = &self.notes else { return Vec::new() };
+        let long = notes.running(now.instant()).filter(|(_, time)| *time >= least);
+        let item = |(place, time): (Place, Duration)| Some((self.slots[place.index()].item.clone()?, time));
+        let mut running: Vec<_> = long.filter_map(item).collect();
+        running.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+        running
     }
 
     /// Moves what is due into the queue.

@@ -37,7 +37,7 @@ fn check(state: &State<u64>) {
 #[test]
 fn the_invariants_hold() {
     for policy in [PendingDelay::Consume, PendingDelay::Keep] {
-        let mut state = State::new(policy, true);
+        let mut state = State::new(policy, Some(Notes::new(false)));
         let mut now = Instant::now();
         let mut held: Vec<Place> = Vec::new();
         let mut seed = 7_u64;
@@ -71,7 +71,7 @@ fn the_invariants_hold() {
 #[test]
 fn memory_of_a_burst_is_given_back() {
     let now = Instant::now();
-    let mut state = State::new(PendingDelay::Consume, false);
+    let mut state = State::new(PendingDelay::Consume, None);
     for item in 0..100_000_u64 {
         state.add(item, 0, &Now::at(now));
     }
@@ -86,7 +86,7 @@ fn memory_of_a_burst_is_given_back() {
 fn a_delay_is_kept_and_due_at_its_instant() {
     let now = Instant::now();
     let later = now + Duration::from_millis(5);
-    let mut state = State::new(PendingDelay::Consume, false);
+    let mut state = State::new(PendingDelay::Consume, None);
     state.add_after(1, Duration::from_millis(5), 0, Cause::Asked, &Now::at(now));
     assert!(state.take(&Now::at(later - Duration::from_nanos(1))).is_none());
     assert_eq!(state.take(&Now::at(later)).map(|taken| taken.item), Some(1));
@@ -95,7 +95,7 @@ fn a_delay_is_kept_and_due_at_its_instant() {
 #[test]
 fn memory_of_priorities_that_were_raised_is_given_back() {
     let now = Now::at(Instant::now());
-    let mut state = State::new(PendingDelay::Consume, false);
+    let mut state = State::new(PendingDelay::Consume, None);
     for priority in 0..100_000 {
         state.add(1, priority, &now);
         state.add(2, priority / 7, &now);
