@@ -50,7 +50,9 @@ pub use lariat_workqueue as workqueue;
 
 /// What nearly every controller uses.
 pub mod prelude {
-    pub use lariat_api::{DynamicObject, Kind, Metadata, Object, ObjectKey, ObjectMeta, Resource};
+    pub use lariat_api::{
+        DynamicObject, Kind, Metadata, Object, ObjectKey, ObjectMeta, PartialObjectMetadata, Resource,
+    };
     pub use lariat_client::{Api, Client, Config};
     pub use lariat_reflector::{Deleted, Event, EventHandler, HandlerFns, Informer, InitialList};
     pub use lariat_store::{Indexers, Lister, NotFound};
