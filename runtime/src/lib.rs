@@ -54,7 +54,9 @@ pub mod prelude {
         DynamicObject, Kind, Metadata, Object, ObjectKey, ObjectMeta, PartialObjectMetadata, Resource,
     };
     pub use lariat_client::{Api, Client, Config};
-    pub use lariat_reflector::{Deleted, Event, EventHandler, HandlerFns, Informer, InitialList};
+    pub use lariat_reflector::{
+        Deleted, Event, EventHandler, HandlerFns, Informer, InformerFactory, InitialList,
+    };
     pub use lariat_store::{Indexers, Lister, NotFound};
     pub use lariat_workqueue::{Queue, RateLimiter, Workers};
 }
