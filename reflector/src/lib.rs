@@ -1,8 +1,8 @@
 //! Keeps a [`Store`](lariat_store::Store) equal to a part of an API server, and tells handlers what changed.
 //!
 //! Here live list-and-watch with its back-off, the application of what it brings to the store, and the [`Informer`], which
-//! several handlers share. An [`InformerFactory`] makes one for each kind and runs them together.
-//! Nothing here decides what to do about a change: handlers put keys into a queue.
+//! several handlers share. An [`InformerFactory`] makes one for each kind and runs them together; a [`MutationCache`] lays own
+//! writes over one. Nothing here decides what to do about a change: handlers put keys into a queue.
 //!
 //! Data goes one way: server, reflector, store, handlers. A change is in the store before any handler hears of it.
 //!
@@ -27,7 +27,9 @@ mod informer;
 mod limits;
 mod list;
 mod metrics;
+mod mutation_cache;
 mod not_synced;
+mod overlay;
 mod progress;
 mod reflector;
 mod registration;
@@ -44,6 +46,7 @@ pub use filter::FilteringHandler;
 pub use handler::{Deleted, EventHandler, HandlerFns};
 pub use informer::Informer;
 pub use metrics::Metrics;
+pub use mutation_cache::MutationCache;
 pub use not_synced::{NotSynced, Unsynced};
 pub use progress::LastError;
 pub use reflector::InitialList;

@@ -55,7 +55,7 @@ pub mod prelude {
     };
     pub use lariat_client::{Api, Client, Config};
     pub use lariat_reflector::{
-        Deleted, Event, EventHandler, HandlerFns, Informer, InformerFactory, InitialList,
+        Deleted, Event, EventHandler, HandlerFns, Informer, InformerFactory, InitialList, MutationCache,
     };
     pub use lariat_store::{Indexers, Lister, NotFound};
     pub use lariat_workqueue::{Queue, RateLimiter, Workers};
