@@ -204,6 +204,36 @@ async fn shutdown_leaves_no_task() {
     assert_eq!(names(&config_maps.lister()).len(), 5, "the cache can still be read");
 }
 
+/// Each handle may be in a task of its own, and the tasks on threads of their own.
+#[tokio::test(start_paused = true)]
+async fn a_factory_is_shared_by_tasks() {
+    let server = ApiServer::builder().build();
+    let factory = builder(client(&server)).build();
+    let users = (0..10).map(|_| {
+        let factory = factory.clone();
+        tokio::spawn(async move {
+            let config_maps = factory.informer::<ConfigMap>();
+            factory.start();
+            factory.wait_for_sync(MINUTE).await.unwrap();
+            assert!(config_maps.has_synced());
+        })
+    });
+    for user in users.collect::<Vec<_>>() {
+        user.await.unwrap();
+    }
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(server.watches("configmaps"), 1);
+    let ending = factory.clone();
+    tokio::spawn(async move {
+        assert!(ending.stop(&ConfigMap::KIND).await);
+        ending.shutdown().await;
+    })
+    .await
+    .unwrap();
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(server.watches("configmaps"), 0);
+}
+
 /// A shutdown ends the waiting, and says of whom.
 #[tokio::test(start_paused = true)]
 async fn shutdown_ends_the_waiting() {

@@ -119,6 +119,17 @@ async fn a_tombstone_hides_what_was_deleted_only() {
     assert_eq!(all_shown(cache.list()), ["a@11", "b2@13"]);
 }
 
+/// FA-6: by its uid, where versions do not tell.
+#[tokio::test(start_paused = true)]
+async fn a_tombstone_hides_no_other_object() {
+    let informer =
+        informer(&[widget("a", "new", 5, "red"), widget("b", "b", 6, "red")], Step::watch(&[])).await;
+    let cache = MutationCache::new(&informer);
+    cache.deleted(&object(&widget("a", "old", 5, "red"))).unwrap();
+    cache.deleted(&object(&widget("b", "b", 6, "red"))).unwrap();
+    assert_eq!(all_shown(cache.list()), ["new@5"]);
+}
+
 /// FA-6: an object of which the cache has heard nothing yet stays deleted while its creation comes.
 #[tokio::test(start_paused = true)]
 async fn a_tombstone_hides_what_is_yet_to_come() {
