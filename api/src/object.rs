@@ -54,6 +54,9 @@ pub trait Object: Send + Sync + 'static {
     /// The type of its `metadata`.
     type Meta: Metadata;
 
+    /// Whether the type holds nothing but `metadata`, so that servers are asked for nothing else.
+    const IS_METADATA_ONLY: bool = false;
+
     /// Its `metadata`.
     fn meta(&self) -> &Self::Meta;
 

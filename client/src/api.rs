@@ -2,12 +2,13 @@ use std::fmt::{self, Debug, Formatter};
 use std::marker::PhantomData;
 
 use bytes::Bytes;
-use http::Method;
+use http::{HeaderValue, Method};
 use lariat_api::{Kind, Object, ObjectKey, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
+use crate::client::{Answer, JSON};
 use crate::{Client, DeleteParams, Error, ListParams, ListStream, WatchParams, WatchStream};
 
 /// The objects of one kind, in one namespace or in all.
@@ -22,6 +23,15 @@ pub struct Api<K> {
     namespace: String,
     object: PhantomData<fn() -> K>,
 }
+
+/// Metadata only, or all of it from a server that does not know how to leave out the rest.
+const PARTIAL: HeaderValue =
+    HeaderValue::from_static("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json");
+
+/// The same of a list.
+const PARTIAL_LIST: HeaderValue = HeaderValue::from_static(
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+);
 
 impl<K: Resource> Api<K> {
     /// The objects in all namespaces, or of a cluster-wide kind.
@@ -78,7 +88,7 @@ impl<K: Object + DeserializeOwned> Api<K> {
     /// [`Error::is_not_found`] if there is none, or any other [`Error`].
     pub async fn get(&self, key: &ObjectKey) -> Result<K, Error> {
         let path = self.object(key.namespace(), key.name(), "")?;
-        self.client.send(Method::GET, path, Bytes::new()).await?.decode().await
+        self.read(PARTIAL, path).await?.decode().await
     }
 
     /// Begins a list. Its objects are decoded one by one while they arrive.
@@ -88,7 +98,7 @@ impl<K: Object + DeserializeOwned> Api<K> {
     /// If the server refuses; what happens later, the stream reports.
     pub async fn list(&self, params: &ListParams) -> Result<ListStream<K>, Error> {
         let target = params.target(self.collection(&self.namespace)?);
-        Ok(ListStream::new(self.client.send(Method::GET, target, Bytes::new()).await?))
+        Ok(ListStream::new(self.read(PARTIAL_LIST, target).await?))
     }
 
     /// Begins a watch.
@@ -98,7 +108,13 @@ impl<K: Object + DeserializeOwned> Api<K> {
     /// If the server refuses; what happens later, the stream reports.
     pub async fn watch(&self, params: &WatchParams) -> Result<WatchStream<K>, Error> {
         let target = params.target(self.collection(&self.namespace)?);
-        Ok(WatchStream::new(self.client.send(Method::GET, target, Bytes::new()).await?.events()?))
+        Ok(WatchStream::new(self.read(PARTIAL, target).await?.events()?))
+    }
+
+    /// Reads what is of the form `partial`, or whole, if the type holds metadata only.
+    async fn read(&self, partial: HeaderValue, target: String) -> Result<Answer, Error> {
+        let accept = if K::IS_METADATA_ONLY { partial } else { JSON };
+        self.client.send_accepting(accept, Method::GET, target, Bytes::new()).await
     }
 }
 

@@ -60,7 +60,7 @@ pub struct ClientBuilder {
     retries: u32,
 }
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// An answer that was successful, with its body yet to be read.
 #[derive(Debug)]
@@ -106,7 +106,18 @@ impl Client {
 
     /// Sends a request and looks at the status of the answer.
     pub(crate) async fn send(&self, method: Method, target: String, body: Bytes) -> Result<Answer, Error> {
-        let response = match self.persist(&method, &target, body).await {
+        self.send_accepting(JSON, method, target, body).await
+    }
+
+    /// Sends a request for an answer in one of some forms, and looks at the status of the answer.
+    pub(crate) async fn send_accepting(
+        &self,
+        accept: HeaderValue,
+        method: Method,
+        target: String,
+        body: Bytes,
+    ) -> Result<Answer, Error> {
+        let response = match self.persist(&accept, &method, &target, body).await {
             Ok(response) => response,
             Err(cause) => return Err(Error::Transport { method, target, cause }),
         };
@@ -125,12 +136,13 @@ impl Client {
     /// Sends a request until it is answered in earnest, or has been sent again often enough.
     async fn persist(
         &self,
+        accept: &HeaderValue,
         method: &Method,
         target: &str,
         body: Bytes,
     ) -> Result<Response<Incoming>, TransportError> {
         for attempt in 1..=self.0.retries {
-            let outcome = self.exchange(method, target, body.clone()).await;
+            let outcome = self.exchange(accept, method, target, body.clone()).await;
             let Some(delay) = retry::delay(method, &outcome) else { return outcome };
             self.0.retried.fetch_add(1, Ordering::Relaxed);
             match outcome {
@@ -148,11 +160,12 @@ impl Client {
             }
             tokio::time::sleep(delay).await;
         }
-        self.exchange(method, target, body).await
+        self.exchange(accept, method, target, body).await
     }
 
     async fn exchange(
         &self,
+        accept: &HeaderValue,
         method: &Method,
         target: &str,
         body: Bytes,
@@ -171,7 +184,7 @@ impl Client {
         *request.method_mut() = method.clone();
         *request.uri_mut() = uri;
         let headers = request.headers_mut();
-        headers.insert(ACCEPT, JSON);
+        headers.insert(ACCEPT, accept.clone());
         headers.insert(USER_AGENT, user_agent.clone());
         if has_body {
             headers.insert(CONTENT_TYPE, JSON);

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use lariat_api::{DynamicObject, Kind, Object, ObjectKey, WatchEvent};
+use lariat_api::{DynamicObject, Kind, Object, ObjectKey, PartialObjectMetadata, WatchEvent};
 use lariat_client::decode::{ListError, WatchError};
 use lariat_client::{
     Api, Client, Config, Connector, DeleteParams, Error, Item, ListParams, Propagation, WatchParams,
@@ -223,4 +223,48 @@ async fn nobody_listening_is_told_from_other_failures() {
     assert!(error.is_connection_refused(), "{error}");
     let text = error.to_string();
     assert!(text.starts_with("GET /apis/example.dev/v1/widgets: ") && text.contains("refused"), "{text}");
+}
+
+/// The server is asked for metadata, and for everything if it cannot leave out the rest, which is read over then.
+#[tokio::test]
+async fn metadata_only_is_asked_for_and_whole_objects_do_too() {
+    let whole = json!({"metadata": {"name": "a", "resourceVersion": "5"}, "spec": {"x": 1}});
+    let partial = json!({
+        "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"name": "a", "resourceVersion": "5"},
+    });
+    for object in [whole, partial] {
+        let server = ScriptedServer::new([
+            Step::json(200, object.to_string()),
+            Step::list("5", std::slice::from_ref(&object)),
+            Step::watch(&[json!({"type": "ADDED", "object": object})]),
+            Step::json(200, r#"{"kind":"Status","status":"Success"}"#),
+        ]);
+        let api = Api::<PartialObjectMetadata>::of_kind(server.client().unwrap(), WIDGETS, "n");
+        let key = ObjectKey::new("n", "a");
+        assert_eq!(api.get(&key).await.unwrap().resource_version(), "5");
+        let mut list = api.list(&ListParams::default()).await.unwrap();
+        assert!(matches!(list.next().await.unwrap(), Some(Item::Object(object)) if object.name() == "a"));
+        let mut watch = api.watch(&WatchParams::default()).await.unwrap();
+        let event = watch.next().await.unwrap();
+        assert!(matches!(event, Some(WatchEvent::Added(object)) if object.name() == "a"));
+        api.delete(&key, &DeleteParams::default()).await.unwrap();
+
+        let accepted: Vec<String> =
+            server.seen().iter().map(|seen| seen.headers["accept"].to_str().unwrap().to_owned()).collect();
+        let partial = |kind: &str| format!("application/json;as={kind};g=meta.k8s.io;v=v1,application/json");
+        let one = partial("PartialObjectMetadata");
+        assert_eq!(accepted, [&*one, &partial("PartialObjectMetadataList"), &one, "application/json"]);
+    }
+}
+
+/// U-18: nothing but the server makes a request wait.
+#[tokio::test(start_paused = true)]
+async fn requests_are_not_throttled_by_the_client() {
+    let (server, api) = api((0..300).map(|_| echo(200)));
+    let began = Instant::now();
+    for _ in 0..300 {
+        api.get(&ObjectKey::new("n", "a")).await.unwrap();
+    }
+    assert_eq!((server.seen().len(), began.elapsed()), (300, Duration::ZERO));
 }

@@ -191,6 +191,7 @@ impl<K: Object> InformerBuilder<K> {
             cache: Arc::new(cache),
             api: self.api,
             metrics: self.metrics,
+            progress: Arc::default(),
             resync: self.resync,
             parts: Mutex::new(Some(Parts {
                 settings: self.settings,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lariat_api::{Kind, Object, Randomness};
 use lariat_client::Api;
-use lariat_store::{DuplicateIndex, Indexers, Lister};
+use lariat_store::{Indexers, Lister};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -21,8 +21,10 @@ use crate::error::ErrorHandler;
 use crate::handler::EventHandler;
 use crate::limits::MIN_RESYNC;
 use crate::metrics::Metrics;
+use crate::not_synced::{NotSynced, Unsynced};
+use crate::progress::{LastError, Progress};
 use crate::reflector::{Memory, Reflector, Settings};
-use crate::registration::{Registration, Stopped, SubscribeError};
+use crate::registration::{AddIndexersError, Registration, Stopped, SubscribeError};
 
 /// A cache of one kind of object that follows an API server, shared by several handlers.
 ///
@@ -64,6 +66,7 @@ pub(crate) struct Shared<K> {
     pub(crate) api: Api<K>,
     pub(crate) cache: Arc<Cache<K>>,
     pub(crate) metrics: Arc<dyn Metrics>,
+    pub(crate) progress: Arc<Progress>,
     /// How often handlers are told of everything again that do not say; zero for never.
     pub(crate) resync: Duration,
     /// What the reflector is made of, until it is.
@@ -121,6 +124,7 @@ impl<K: Object + DeserializeOwned> Informer<K> {
 
     fn start(&self) -> Option<Reflector<K>> {
         let parts = self.0.parts.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        self.0.progress.start();
         let mut tasks = self.0.tasks();
         if let State::New(waiting) = &mut tasks.state {
             let waiting = std::mem::take(waiting);
@@ -135,6 +139,7 @@ impl<K: Object + DeserializeOwned> Informer<K> {
             randomness: parts.randomness,
             on_error: parts.on_error,
             metrics: self.0.metrics.clone(),
+            progress: self.0.progress.clone(),
             memory: Memory::default(),
         })
     }
@@ -365,9 +370,12 @@ impl<K: Object> Informer<K> {
     ///
     /// # Errors
     ///
-    /// If there is an index of one of the names.
-    pub fn add_indexers(&self, indexers: Indexers<K>) -> Result<(), DuplicateIndex> {
-        self.0.cache.store().add_indexers(indexers)
+    /// If there is an index of one of the names, or the informer has stopped.
+    pub fn add_indexers(&self, indexers: Indexers<K>) -> Result<(), AddIndexersError> {
+        if self.is_stopped() {
+            return Err(AddIndexersError::Stopped(self.0.name.to_string()));
+        }
+        self.0.cache.store().add_indexers(indexers).map_err(AddIndexersError::Duplicate)
     }
 
     /// The name, as errors, logs and metrics give it.
@@ -412,6 +420,57 @@ impl<K: Object> Informer<K> {
         let mut synced = self.0.cache.audience().synced.subscribe();
         // An error means that nobody is left to set it, and so that there is nothing left to wait for.
         let _ = synced.wait_for(|synced| *synced).await;
+    }
+
+    /// Waits until the first list is in the cache, but no longer than this.
+    ///
+    /// # Errors
+    ///
+    /// If the time is over: says for how long the server was asked, and what went wrong last.
+    ///
+    /// # Cancel safety
+    ///
+    /// A call that is dropped changes nothing.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use lariat_api::{DynamicObject, Kind};
+    /// # use lariat_client::Api;
+    /// # use lariat_fixtures::{ScriptedServer, Step};
+    /// # use lariat_reflector::Informer;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let client = ScriptedServer::new([]).client()?;
+    /// # let nodes = Kind::cluster("", "v1", "Node", "nodes");
+    /// let informer = Informer::<DynamicObject>::builder(Api::of_kind(client, nodes, "")).build();
+    /// let error = informer.wait_for_sync_within(Duration::from_secs(5)).await.unwrap_err();
+    /// assert_eq!(error.to_string(), "1 informer has not synced after 5s: \"nodes\" (not started)");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn wait_for_sync_within(&self, timeout: Duration) -> Result<(), NotSynced> {
+        let began = Instant::now();
+        // What counts is whether it has synced, in time or just after.
+        let _ = tokio::time::timeout(timeout, self.wait_for_sync()).await;
+        self.unsynced().map_or(Ok(()), |one| Err(NotSynced { waited: began.elapsed(), informers: vec![one] }))
+    }
+
+    /// Why the informer has not synced; none if it has.
+    pub(crate) fn unsynced(&self) -> Option<Unsynced> {
+        (!self.has_synced()).then(|| Unsynced {
+            name: self.name().to_owned(),
+            kind: self.kind().clone(),
+            is_stopped: self.is_stopped(),
+            trying_since: self.0.progress.started(),
+            last_error: self.last_error(),
+        })
+    }
+
+    /// What went wrong last since a list was complete or a watch was opened; none if nothing did.
+    pub fn last_error(&self) -> Option<LastError> {
+        self.0.progress.last_error()
     }
 
     /// Whether the informer was stopped.

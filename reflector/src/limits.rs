@@ -45,3 +45,9 @@ pub(crate) const STREAMING_WARNING: Duration = Duration::from_secs(10);
 
 /// How long after one internal error in a watch another one begins a new series, as in client-go.
 pub(crate) const INTERNAL_ERROR_SERIES: Duration = Duration::from_secs(60);
+
+/// How many own writes a mutation cache keeps over an informer's, as in client-go.
+pub(crate) const MUTATION_CACHE_CAPACITY: usize = 100;
+
+/// For how long it keeps them, as in client-go.
+pub(crate) const MUTATION_CACHE_TTL: Duration = Duration::from_secs(5 * 60);

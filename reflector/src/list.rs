@@ -55,6 +55,7 @@ impl<K: Object + DeserializeOwned> Reflector<K> {
     pub(crate) fn finish(&self, relist: Relist<K>, version: &str, began: Instant) {
         let objects = relist.objects();
         self.cache.finish_relist(relist, version);
+        self.progress.succeed();
         self.metrics.listed(&self.name, objects, began.elapsed());
         self.metrics.bookmarked(&self.name, version);
     }

@@ -17,6 +17,7 @@ use crate::limits::{
     IDLE_WATCH, INTERNAL_ERROR_SERIES, MIN_WATCH_TIMEOUT, SHORT_WATCH, SHORT_WATCHES_AT_ONCE,
 };
 use crate::metrics::Metrics;
+use crate::progress::Progress;
 
 /// Follows one collection of an API server and keeps a cache equal to it.
 ///
@@ -32,6 +33,7 @@ pub(crate) struct Reflector<K> {
     pub(crate) randomness: Randomness,
     pub(crate) on_error: Option<ErrorHandler>,
     pub(crate) metrics: Arc<dyn Metrics>,
+    pub(crate) progress: Arc<Progress>,
     pub(crate) memory: Memory,
 }
 
@@ -163,6 +165,9 @@ impl<K: Object + DeserializeOwned> Reflector<K> {
         // What the transport waits for on purpose, such as Retry-After, is not silence.
         let stream = self.api.watch(&params).await.map_err(ReflectorError::WatchOpen)?;
         self.metrics.watch_opened(&self.name);
+        if !send_initial_events {
+            self.progress.succeed();
+        }
         Ok(Opened { stream, at, events: 0 })
     }
 
@@ -262,6 +267,7 @@ impl<K: Object + DeserializeOwned> Reflector<K> {
     }
 
     pub(crate) fn report(&self, error: &ReflectorError) {
+        self.progress.fail(error);
         self.metrics.failed(&self.name, error);
         if let Some(on_error) = &self.on_error {
             on_error(&self.name, error);

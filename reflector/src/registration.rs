@@ -1,5 +1,6 @@
 use std::io;
 
+use lariat_store::DuplicateIndex;
 use tokio::sync::watch;
 
 /// A handler's place in an informer.
@@ -24,6 +25,18 @@ pub enum SubscribeError {
     /// The operating system gives no thread that fills the channel.
     #[error("no thread for a channel of events: {0}")]
     Thread(io::Error),
+}
+
+/// Indexes could not be added.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddIndexersError {
+    /// The informer has stopped.
+    #[error("informer {0:?} has stopped: indexes must be added before")]
+    Stopped(String),
+    /// There is an index of one of the names.
+    #[error("{0}")]
+    Duplicate(DuplicateIndex),
 }
 
 impl Registration {

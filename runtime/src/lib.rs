@@ -50,9 +50,13 @@ pub use lariat_workqueue as workqueue;
 
 /// What nearly every controller uses.
 pub mod prelude {
-    pub use lariat_api::{DynamicObject, Kind, Metadata, Object, ObjectKey, ObjectMeta, Resource};
+    pub use lariat_api::{
+        DynamicObject, Kind, Metadata, Object, ObjectKey, ObjectMeta, PartialObjectMetadata, Resource,
+    };
     pub use lariat_client::{Api, Client, Config};
-    pub use lariat_reflector::{Deleted, Event, EventHandler, HandlerFns, Informer, InitialList};
+    pub use lariat_reflector::{
+        Deleted, Event, EventHandler, HandlerFns, Informer, InformerFactory, InitialList, MutationCache,
+    };
     pub use lariat_store::{Indexers, Lister, NotFound};
     pub use lariat_workqueue::{Queue, RateLimiter, Workers};
 }

@@ -31,6 +31,22 @@ pub struct Lister<K> {
 }
 
 /// A read-only view of the objects of one kind in one namespace.
+///
+/// # Example
+///
+/// ```
+/// use lariat_api::labels::Selector;
+/// use lariat_api::{DynamicObject, Kind};
+/// use lariat_store::{Indexers, Lister, NAMESPACE_INDEX, Store};
+///
+/// let by_namespace = Indexers::new().with(NAMESPACE_INDEX, |object: &DynamicObject, emit| {
+///     emit(&object.metadata.namespace);
+/// });
+/// let pods = Lister::new(Kind::namespaced("", "v1", "Pod", "pods"), Store::with_indexers(by_namespace));
+/// let games = pods.namespace("games");
+/// assert!(games.list(&Selector::everything()).is_empty());
+/// assert!(games.get("a").is_err());
+/// ```
 #[derive(Debug, Clone)]
 pub struct NamespaceLister<K> {
     lister: Lister<K>,

@@ -187,6 +187,31 @@ impl<V> Store<V> {
         Ok(self.read().index(name)?.all_values().map(str::to_owned).collect())
     }
 
+    /// The values of an index that an object has, or would have if it were stored; each once, sorted.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such index.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use lariat_store::{Indexers, Store};
+    ///
+    /// let words = Indexers::new().with("word", |text: &String, emit| text.split(' ').for_each(emit));
+    /// let store = Store::with_indexers(words);
+    /// assert_eq!(store.index_values_of("word", &"b a b".to_owned())?, ["a", "b"]);
+    /// # Ok::<(), lariat_store::UnknownIndex>(())
+    /// ```
+    pub fn index_values_of(&self, name: &str, object: &V) -> Result<Vec<String>, UnknownIndex> {
+        let mut values = Values::default();
+        self.read().index(name)?.values(object, &mut values);
+        let mut values: Vec<String> = values.iter().map(str::to_owned).collect();
+        values.sort_unstable();
+        values.dedup();
+        Ok(values)
+    }
+
     fn read(&self) -> RwLockReadGuard<'_, Contents<V>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }

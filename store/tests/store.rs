@@ -6,7 +6,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use lariat_api::labels::Selector;
-use lariat_api::{DynamicObject, Kind, Object, ObjectKey};
+use lariat_api::{DynamicObject, Kind, Object, ObjectKey, ObjectMeta};
 use lariat_store::{DuplicateIndex, Indexers, Lister, NAMESPACE_INDEX, Store, UnknownIndex};
 use serde_json::json;
 
@@ -120,6 +120,38 @@ fn listers_select_by_namespace_and_labels() {
     assert_eq!(pods.namespace("b").get("1").unwrap().name(), "1");
     let missing = pods.namespace("b").get("2").unwrap_err();
     assert_eq!((missing.resource.as_str(), missing.key.as_str()), ("pods", "b/2"));
+}
+
+/// ST-9: a selector that matches nothing looks at no object, nor does a key; an absent one is named with its group.
+#[test]
+fn a_selector_that_matches_nothing_scans_nothing() {
+    struct Unread;
+
+    impl Object for Unread {
+        type Meta = ObjectMeta;
+
+        fn meta(&self) -> &ObjectMeta {
+            panic!("nobody should look at this")
+        }
+    }
+
+    let store = Store::new();
+    store.insert(ObjectKey::new("n", "a"), Arc::new(Unread));
+    let fleets = Lister::new(Kind::namespaced("agones.dev", "v1", "Fleet", "fleets"), store);
+    assert!(fleets.list(&Selector::nothing()).is_empty());
+    assert!(fleets.namespace("n").list(&Selector::nothing()).is_empty());
+    assert!(fleets.namespace("n").get("a").is_ok());
+    let missing = fleets.get(&ObjectKey::new("n", "b")).map(drop).unwrap_err();
+    assert_eq!(missing.to_string(), "fleets.agones.dev \"n/b\" not found");
+}
+
+/// ST-3: the values of an index that an object has or would have.
+#[test]
+fn values_of_an_object_are_those_of_the_index() {
+    let store = filled(by_namespace());
+    assert_eq!(store.index_values_of(NAMESPACE_INDEX, &object("z", "1", &[])).unwrap(), ["z"]);
+    assert!(store.index_values_of("node", &object("z", "1", &[])).is_err());
+    assert_eq!(store.list().len(), 3, "it was not stored");
 }
 
 /// ST-9: without the index a namespace is still listed.
