@@ -226,6 +226,6 @@ impl State {
 
     /// What a filtering handler lets through.
     pub(crate) fn passes(&self) -> bool {
-        self.value % 2 == 0
+        self.value.is_multiple_of(2)
     }
 }
