@@ -1,6 +1,6 @@
 //! The store of an informer together with the handlers that hear of its changes.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
@@ -14,6 +14,7 @@ use crate::delivery::{Event, Listener};
 use crate::error::{ReflectorError, TransformError};
 use crate::handler::Deleted;
 use crate::relist::Relist;
+use crate::sync::{Mutex, MutexGuard};
 use crate::version::SyncVersion;
 
 pub(crate) struct Cache<K> {

@@ -1,6 +1,6 @@
 use std::fmt::{self, Debug, Formatter};
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use lariat_api::{Kind, Object, Randomness};
@@ -23,6 +23,11 @@ use crate::limits::MIN_RESYNC;
 use crate::metrics::Metrics;
 use crate::reflector::{Memory, Reflector, Settings};
 use crate::registration::{Registration, Stopped, SubscribeError};
+use crate::sync::{Mutex, MutexGuard};
+
+#[cfg(test)]
+#[path = "interleavings.rs"]
+mod interleavings;
 
 /// A cache of one kind of object that follows an API server, shared by several handlers.
 ///

@@ -6,7 +6,7 @@
 //! much happens, and it still hears one story for each object, in which `old` is the previous `new`.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use foldhash::fast::FixedState;
@@ -15,6 +15,7 @@ use lariat_api::{Object, ObjectKey};
 
 use super::Event;
 use crate::limits::COALESCE_FROM;
+use crate::sync::{Mutex, MutexGuard};
 
 /// The queue between an informer and one handler.
 pub(crate) struct Queue<K>(Mutex<State<K>>);
