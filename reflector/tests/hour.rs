@@ -95,17 +95,19 @@ impl Metrics for Counts {
     }
 }
 
+/// RF-2, RF-15, RF-40, RF-46, RF-49, RF-52 `[W]`, SI-17.
 #[tokio::test(start_paused = true)]
 async fn an_hour_with_lists() {
     live_through(InitialList::List).await;
 }
 
+/// RF-37, and as with lists.
 #[tokio::test(start_paused = true)]
 async fn an_hour_with_streaming_lists() {
     live_through(InitialList::Streaming).await;
 }
 
-/// RF-2, RF-15, RF-40, RF-46, RF-49, SI-17: few requests, no task that is left, and the cache is right whenever it is quiet.
+/// Few requests, no task that is left, and the cache is right whenever it is quiet.
 async fn live_through(initial_list: InitialList) {
     let clock = ManualClock::new(SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000));
     let server = ApiServer::builder().clock(clock).randomness(Randomness::seeded(1)).build();

@@ -13,7 +13,7 @@ mod world;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use world::World;
 
-/// RF-9, RF-15, RF-20, RF-24, RF-33, RF-49, Q-1, Q-20, Q-22, SI-2, SI-5, SI-7, SI-13, SI-17, ST-6.
+/// RF-9, RF-24, RF-33, Q-1, Q-20, Q-22, SI-1, SI-2, SI-5, SI-7, SI-9, SI-13, SI-17.
 #[test]
 fn after_any_history_cache_and_handlers_agree_with_the_server() {
     let number = |name: &str, default: u64| {
