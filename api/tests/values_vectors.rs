@@ -1,4 +1,4 @@
-//! Keys, resource versions and percentages against what client-go and apimachinery answered (ST-1, ST-8).
+//! Keys, resource versions and percentages against what client-go and apimachinery answered.
 
 mod differences;
 
@@ -7,6 +7,7 @@ use lariat_api::{IntOrString, KeyError, ObjectKey, ObjectMeta, ResourceVersion};
 use lariat_fixtures::vectors;
 use serde_json::{Value, json};
 
+/// ST-1.
 #[test]
 fn vectors_keyfuncs() {
     vectors::run("client-go/keyfuncs", DIFFERENCES, |case| {
@@ -40,6 +41,7 @@ fn vectors_keyfuncs() {
     });
 }
 
+/// ST-8.
 #[test]
 fn vectors_resource_version_compare() {
     vectors::run("client-go/resourceversion-compare", DIFFERENCES, |case| {

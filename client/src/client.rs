@@ -1,4 +1,5 @@
 use std::fmt::{self, Debug, Formatter};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,12 +13,13 @@ use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use lariat_api::Status;
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
 
 use crate::config::Config;
 use crate::connect::{Connector, ConnectorService, TcpConnector};
 use crate::decode::WatchError;
 use crate::error::{Error, TransportError};
-use crate::limits::{MAX_ERROR_BODY, RETRIES};
+use crate::limits::{ANSWER_TIMEOUT, MAX_ERROR_BODY, RETRIES};
 use crate::retry;
 
 /// A client of one API server. A clone shares its connections.
@@ -190,7 +192,17 @@ impl Client {
             headers.insert(CONTENT_TYPE, JSON);
         }
         config.authorize(headers).await.map_err(TransportError::new)?;
-        http.request(request).await.map_err(TransportError::new)
+        let answer = http.request(request);
+        if *method != Method::GET {
+            return answer.await.map_err(TransportError::new);
+        }
+        match timeout(ANSWER_TIMEOUT, answer).await {
+            Ok(answered) => answered.map_err(TransportError::new),
+            Err(_) => Err(TransportError::new(io::Error::new(
+                io::ErrorKind::TimedOut,
+                format!("no answer in {ANSWER_TIMEOUT:?}: the connection is taken for dead"),
+            ))),
+        }
     }
 }
 

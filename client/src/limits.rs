@@ -19,6 +19,10 @@ pub(crate) const MAX_ERROR_BODY: usize = 64 << 10;
 /// How long a connection may take to be made, as in client-go.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long a read waits for the beginning of its answer. A server gives up itself after a minute; a connection that is dead
+/// without a word would be waited for for ever.
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(90);
+
 /// The interval of TCP keep-alive probes, as in client-go.
 pub(crate) const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
 

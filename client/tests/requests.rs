@@ -187,6 +187,26 @@ async fn a_read_whose_connection_breaks_is_sent_again_and_a_write_is_not() {
     assert_eq!(server.steps_left(), 0);
 }
 
+/// RF-48: a connection that is dead without a word is given up, by a list and by a watch.
+#[tokio::test(start_paused = true)]
+async fn a_read_is_not_waited_for_for_ever() {
+    let (kept, keep) = tokio::sync::mpsc::unbounded_channel();
+    let connector = move |_: &http::Uri| {
+        let (near, far) = tokio::io::duplex(1024);
+        kept.send(far).unwrap();
+        std::future::ready(Ok(near))
+    };
+    let config = Config::new("http://black-hole".parse().unwrap()).unwrap();
+    let client = Client::builder(config).connector(connector).build().unwrap();
+    let api = Api::<DynamicObject>::of_kind(client, WIDGETS, "n");
+    let began = Instant::now();
+    let error = api.list(&ListParams::default()).await.unwrap_err();
+    assert!(error.to_string().contains("no answer in 90s"), "{error}");
+    assert!(api.watch(&WatchParams::default()).await.is_err());
+    assert_eq!(began.elapsed().as_secs(), 180);
+    drop(keep);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_closure_is_a_connector() {
     let server = ScriptedServer::new([echo(200)]);

@@ -1,5 +1,5 @@
 use std::fmt::{self, Debug, Formatter};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_api::{Object, Randomness};
@@ -13,6 +13,7 @@ use crate::informer::{Informer, Parts, Shared, Tasks};
 use crate::limits::MIN_RESYNC;
 use crate::metrics::{Metrics, NoMetrics};
 use crate::reflector::{InitialList, Settings};
+use crate::sync::Mutex;
 
 /// Makes an [`Informer`].
 pub struct InformerBuilder<K> {

@@ -1,6 +1,6 @@
 //! The store of an informer together with the handlers that hear of its changes.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
@@ -14,6 +14,7 @@ use crate::delivery::{Event, Listener};
 use crate::error::{ReflectorError, TransformError};
 use crate::handler::Deleted;
 use crate::relist::Relist;
+use crate::sync::{Mutex, MutexGuard};
 use crate::version::SyncVersion;
 
 pub(crate) struct Cache<K> {
@@ -152,16 +153,18 @@ impl<K: Object> Cache<K> {
         let mut missing: Vec<ObjectKey> = self.store.keys();
         missing.retain(|key| !present.contains(key));
         missing.sort_unstable();
-        let unchanged: Vec<bool> =
-            changed.iter().map(|fresh| audience.tell_unchanged && self.holds(fresh)).collect();
         let (deleted, changed) = self.store.transaction(|writes| {
             let deleted: Vec<_> =
                 missing.into_iter().filter_map(|key| Some((writes.remove(key.as_str())?, key))).collect();
             let changed: Vec<_> = changed
                 .into_iter()
-                .map(|Fresh { key, object, version }| {
+                .map(|fresh| {
+                    // What the cache held in this version was left out, but an object may come twice.
+                    let is_unchanged =
+                        writes.get(fresh.key.as_str()).is_some_and(|held| self.is_same(held, &fresh));
+                    let Fresh { key, object, version } = fresh;
                     self.note_version(&key, version);
-                    (writes.insert(key.clone(), object.clone()), key, object)
+                    (writes.insert(key.clone(), object.clone()), key, object, is_unchanged)
                 })
                 .collect();
             (deleted, changed)
@@ -173,7 +176,7 @@ impl<K: Object> Cache<K> {
                 Event::Deleted(Deleted::Tombstone { key: key.clone(), last_known: last_known.clone() })
             });
         }
-        for ((old, key, new), is_unchanged) in changed.into_iter().zip(unchanged) {
+        for (old, key, new, is_unchanged) in changed {
             audience.tell_change(&key, old, new, is_unchanged);
         }
         if !audience.synced.send_replace(true) {
@@ -183,7 +186,10 @@ impl<K: Object> Cache<K> {
 
     /// Whether the cache holds an object in this very version, as it was before the transform.
     pub(crate) fn holds(&self, fresh: &Fresh<K>) -> bool {
-        let Some(held) = self.store.get(fresh.key.as_str()) else { return false };
+        self.store.get(fresh.key.as_str()).is_some_and(|held| self.is_same(&held, fresh))
+    }
+
+    fn is_same(&self, held: &K, fresh: &Fresh<K>) -> bool {
         if held.uid() != fresh.object.uid() {
             return false;
         }

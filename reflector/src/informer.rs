@@ -1,6 +1,6 @@
 use std::fmt::{self, Debug, Formatter};
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use lariat_api::{Kind, Object, Randomness};
@@ -25,6 +25,11 @@ use crate::not_synced::{NotSynced, Unsynced};
 use crate::progress::{LastError, Progress};
 use crate::reflector::{Memory, Reflector, Settings};
 use crate::registration::{AddIndexersError, Registration, Stopped, SubscribeError};
+use crate::sync::{Mutex, MutexGuard};
+
+#[cfg(test)]
+#[path = "interleavings.rs"]
+mod interleavings;
 
 /// A cache of one kind of object that follows an API server, shared by several handlers.
 ///

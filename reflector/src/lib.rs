@@ -35,6 +35,7 @@ mod reflector;
 mod registration;
 mod relist;
 mod streaming;
+mod sync;
 mod version;
 
 pub use backoff::{Backoff, BackoffConfig};

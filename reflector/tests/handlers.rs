@@ -5,13 +5,13 @@
 mod support;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use lariat_api::ResourceVersion;
 use lariat_fixtures::{ScriptedServer, Step};
 use lariat_reflector::{Event, FilteringHandler, HandlerFns, Informer};
-use support::{Log, Widget, added, builder, deleted, informer, modified, shown, widget};
+use support::{Log, Widget, added, builder, deleted, informer, modified, shown, shown_request, widget};
 use tokio::time::{sleep, timeout};
 
 fn second(event: &serde_json::Value) -> (Duration, String) {
@@ -127,6 +127,76 @@ async fn a_channel_is_the_story_for_threads() {
     assert_eq!((story.join(", "), rest), ("Added(n/a, initial), Synced, Updated(n/a)".into(), 0));
 }
 
+/// SI-6: the same handler added twice is two handlers, and removing one leaves the other.
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_is_added_twice_hears_everything_twice() {
+    let server = server();
+    let informer = informer(&server, &Log::default());
+    let log = Log::default();
+    informer.add_handler(log.clone()).unwrap();
+    let second = informer.add_handler(log.clone()).unwrap();
+    let running = run(&informer, 6);
+    sleep(Duration::from_millis(1_500)).await;
+    informer.remove_handler(&second);
+    running.await.unwrap();
+    let lines = log.lines();
+    let count = |wanted: &str| lines.iter().filter(|line| *line == wanted).count();
+    assert_eq!(
+        (count("add a@1 initial"), count("update a@1 a@11"), count("add c@12")),
+        (2, 2, 1),
+        "{lines:?}"
+    );
+}
+
+/// RF-43 `[W]`, Q-26 `[W]`: an event whose transform fails is not passed over: the version stays before it, and a list brings
+/// the object.
+#[tokio::test(start_paused = true)]
+async fn an_event_whose_transform_fails_is_not_lost() {
+    let server = ScriptedServer::new([
+        Step::list("10", &[widget("a", 1)]),
+        Step::watch(&[modified("a", 11), modified("b", 12)]).hold(),
+        Step::list("12", &[widget("a", 11), widget("b", 12)]),
+        Step::watch(&[]).hold(),
+    ]);
+    let has_failed = AtomicBool::new(false);
+    let informer = builder(&server, &Log::default())
+        .transform(move |object: &mut Widget| {
+            let fails = object.metadata.resource_version == "11" && !has_failed.swap(true, Ordering::SeqCst);
+            if fails { Err("on purpose".into()) } else { Ok(()) }
+        })
+        .build();
+    let log = Log::default();
+    informer.add_handler(log.clone()).unwrap();
+    run(&informer, 10).await.unwrap();
+    let requests: Vec<String> = server.seen().iter().map(shown_request).collect();
+    assert_eq!(requests[1..], ["watch rv=10", "list rv=10", "watch rv=12"]);
+    assert_eq!(log.lines(), ["add a@1 initial", "update a@1 a@11", "add b@12"]);
+}
+
+/// Q-5 `[W]`: a list is applied but for the objects whose transform fails, of which what was known stays.
+#[tokio::test(start_paused = true)]
+async fn a_list_is_applied_without_the_objects_whose_transform_fails() {
+    let server = ScriptedServer::new([
+        Step::list("10", &[widget("a", 1), widget("b", 2), widget("c", 3)]),
+        Step::watch(&[support::error(410, "Expired")]),
+        Step::list("20", &[widget("a", 13), widget("b", 14)]),
+        Step::watch(&[]).hold(),
+    ]);
+    let errors = Log::default();
+    let informer = builder(&server, &errors)
+        .transform(|object: &mut Widget| match &*object.metadata.resource_version {
+            "13" => Err("on purpose".into()),
+            _ => Ok(()),
+        })
+        .build();
+    let log = Log::default();
+    informer.add_handler(log.clone()).unwrap();
+    run(&informer, 10).await.unwrap();
+    assert_eq!(log.lines()[3..], ["tombstone c@3", "update b@2 b@14"]);
+    assert_eq!(informer.lister().store().get("n/a").map(|object| shown(&object)).unwrap(), "a@1");
+    assert!(errors.lines()[1].contains("transform of n/a failed"), "{:?}", errors.lines());
+}
+
 /// SI-14.
 #[tokio::test(start_paused = true)]
 async fn a_filter_makes_additions_and_deletions_of_what_enters_and_leaves() {
@@ -209,7 +279,7 @@ async fn a_stuck_handler_delays_nobody_and_holds_little() {
     running.abort();
 }
 
-/// SI-11, SI-12, RF-50: handlers are told of everything each at its period, which is no less than a second and no less than how
+/// SI-11, SI-12, RF-50, Q-7, Q-23: handlers are told of everything each at its period, which is no less than a second and no less than how
 /// often is looked.
 #[tokio::test(start_paused = true)]
 async fn each_handler_is_resynced_at_its_period() {

@@ -89,7 +89,7 @@ async fn a_removed_handler_hears_nothing_more() {
     running.stop().await;
 }
 
-/// SI-9: an informer has synced when the first list is in the store, a handler when it was told of all of it.
+/// SI-9, SI-10, Q-11: an informer has synced when the first list is in the store, a handler when it was told of all of it.
 #[tokio::test(start_paused = true)]
 async fn syncing_is_told_to_informer_and_handler() {
     let server = ScriptedServer::new([Step::json(500, ""), Step::list("10", &[widget("a", 1)])]);
@@ -133,7 +133,8 @@ async fn a_panicking_handler_goes_on_and_syncs() {
     running.stop().await;
 }
 
-/// SI-17: after the shutdown handlers hear of what was applied before, and then nothing is left running.
+/// SI-4, SI-17, RF-46: after the shutdown handlers hear of what was applied before, and then nothing is left running. A
+/// handler is not taken any more.
 #[tokio::test(start_paused = true)]
 async fn shutdown_delivers_what_was_applied_and_leaves_no_task() {
     let server =

@@ -9,13 +9,14 @@ use std::time::Duration;
 use lariat_fixtures::Step;
 use serde_json::json;
 use support::{Run, added, bookmark, deleted, error, modified, widget};
+use tokio::time::Instant;
 
 const EXPIRED: &str = r#"{"kind":"Status","status":"Failure","reason":"Expired","code":410}"#;
 const FORBIDDEN: &str = r#"{"kind":"Status","status":"Failure","reason":"Forbidden","code":403}"#;
 const TOO_LARGE: &str = r#"{"kind":"Status","reason":"Timeout","code":504,
     "details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}}"#;
 
-/// RF-20, RF-21, RF-40, RF-41: the first list may come from the server's cache, in pages; the watch begins where it ended.
+/// RF-5, RF-20, RF-21, RF-40, RF-41, Q-8, Q-24: the first list may come from the server's cache, in pages; the watch begins where it ended.
 #[tokio::test(start_paused = true)]
 async fn lists_then_watches_from_the_lists_version() {
     let run = Run::of([
@@ -77,7 +78,7 @@ async fn short_watches_are_not_reopened_in_a_hot_loop() {
     assert!(seen[15].at >= Duration::from_secs(8), "then one a second: {:?}", seen[15].at);
 }
 
-/// RF-10: an ERROR event 410 ends the round; after a back-off the list starts from the last version. Deletions that were
+/// RF-10, SI-13: an ERROR event 410 ends the round; after a back-off the list starts from the last version. Deletions that were
 /// missed are delivered as tombstones, and what did not change is not told.
 #[tokio::test(start_paused = true)]
 async fn a_gone_event_lists_again_and_delivers_missed_deletions() {
@@ -191,6 +192,25 @@ async fn an_expired_continue_token_lists_everything_at_once() {
     assert_eq!(run.stored(), ["b@11"]);
 }
 
+/// RF-8: whatever the server is waited for, the end of the informer does not wait and is no error.
+#[tokio::test(start_paused = true)]
+async fn the_end_does_not_wait_for_the_server() {
+    let endless_list =
+        Step::watch(&[]).then(Duration::ZERO, r#"{"metadata":{"resourceVersion":"1"},"items":["#);
+    for steps in [
+        vec![endless_list.hold()],
+        vec![Step::list("10", &[]), Step::watch(&[]).hold()],
+        // In back-off.
+        vec![Step::list("10", &[]), Step::refuse()],
+    ] {
+        let began = Instant::now();
+        let run = Run::of(steps).await;
+        assert!(began.elapsed() < Duration::from_millis(800), "{:?}", began.elapsed());
+        let errors = run.errors();
+        assert!(errors.iter().all(|error| error.contains("refused")), "{errors:?}");
+    }
+}
+
 /// RF-12: refused connections and 429 at open wait and open again, without a list.
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_may_be_retried_is_opened_again_without_a_list() {
@@ -238,7 +258,7 @@ async fn a_refused_list_is_reported_and_tried_again() {
     assert_eq!(run.version(), "10");
 }
 
-/// RF-47, section 10: what cannot be an event ends the round, is reported, and the list makes good for it.
+/// RF-14, RF-47, section 10: what cannot be an event ends the round, is reported, and the list makes good for it.
 #[tokio::test(start_paused = true)]
 async fn what_is_no_event_is_reported_and_listed_over() {
     for (text, want) in [

@@ -56,6 +56,18 @@ async fn one_request_gives_what_is_there_and_what_changes() {
     assert_eq!(errors.lines(), [""; 0]);
 }
 
+/// RF-31: what comes twice before all is complete is one object.
+#[tokio::test(start_paused = true)]
+async fn an_object_that_comes_twice_is_added_once() {
+    let events = [added("a", 3), added("a", 3), added("b", 4), complete(7)];
+    let server = ScriptedServer::new([Step::watch(&events).hold()]);
+    let informer = builder(&server, &Log::default()).initial_list(InitialList::Streaming).build();
+    let told = Log::default();
+    informer.add_handler(told.clone()).unwrap();
+    informer.run(sleep(Duration::from_secs(1))).await;
+    assert_eq!(told.lines(), ["add a@3 initial", "add b@4 initial"]);
+}
+
 /// RF-34 `[W]`: an endpoint that never completes the stream is listed after some attempts, which do not follow each other at
 /// once for ever.
 #[tokio::test(start_paused = true)]

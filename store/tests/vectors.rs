@@ -1,4 +1,4 @@
-//! Traces of client-go's thread-safe store (ST-2 to ST-6).
+//! Traces of client-go's thread-safe store.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // a test fails by panicking
 
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 /// Where this crate answers otherwise on purpose.
 const DIFFERENCES: &[Difference] = &[];
 
+/// ST-2, ST-3, ST-4, ST-5, ST-6.
 #[test]
 fn vectors_threadsafestore() {
     vectors::run("client-go/threadsafestore", DIFFERENCES, |case| {

@@ -6,7 +6,7 @@
 //! much happens, and it still hears one story for each object, in which `old` is the previous `new`.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use foldhash::fast::FixedState;
@@ -15,6 +15,7 @@ use lariat_api::{Object, ObjectKey};
 
 use super::Event;
 use crate::limits::COALESCE_FROM;
+use crate::sync::{Mutex, MutexGuard};
 
 /// The queue between an informer and one handler.
 pub(crate) struct Queue<K>(Mutex<State<K>>);
@@ -248,9 +249,9 @@ fn fold<K>(before: Event<K>, event: Event<K>) -> Folded<K> {
         }
         (Event::Added { .. }, Event::Deleted(_)) => Folded::Nothing,
         (Event::Updated { old, .. }, Event::Updated { new, .. }) => Folded::Into(Event::Updated { old, new }),
-        (Event::Updated { .. } | Event::Deleted(_), Event::Deleted(deleted)) => {
-            Folded::Into(Event::Deleted(deleted))
-        }
+        (Event::Updated { .. }, Event::Deleted(deleted)) => Folded::Into(Event::Deleted(deleted)),
+        // What the second one speaks of came and went unheard; the handler knows the first.
+        (Event::Deleted(first), Event::Deleted(_)) => Folded::Into(Event::Deleted(first)),
         (before, event) => Folded::Both(before, event),
     }
 }
@@ -349,6 +350,24 @@ mod tests {
                 truth.values().map(|o| (o.name().to_owned(), o.resource_version().to_owned())).collect();
             assert_eq!(known, truth, "seed {seed}");
         }
+    }
+
+    /// A deletion that comes twice, as from a server that sends events twice, is not taken for that of an object that came
+    /// before under the same name.
+    #[tokio::test]
+    async fn a_deletion_is_of_the_object_that_the_handler_knows() {
+        let queue = Queue::new();
+        for version in 0..COALESCE_FROM as u64 {
+            queue.push(Event::Updated { old: object(0, version), new: object(0, version + 1) });
+        }
+        let (first, second) = (object(1, 2), object(1, 4));
+        queue.push(deleted(first.clone()));
+        queue.push(Event::Added { object: second.clone(), is_in_initial_list: false });
+        queue.push(deleted(second.clone()));
+        queue.push(deleted(second));
+        let story = drain(&queue).await;
+        let Some(Event::Deleted(told)) = story.last() else { panic!("{story:?}") };
+        assert!(Arc::ptr_eq(told.object(), &first), "{told:?}");
     }
 
     #[tokio::test]

@@ -31,11 +31,15 @@ type Handlers = Arc<Mutex<BTreeMap<String, (Log, Registration)>>>;
 /// How long a script may take. Some wait for several rounds of back-off.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
+/// RF-14, RF-42, Q-2, Q-21, Q-23 and many more: errors of all kinds, tables and other kinds in a watch, deletions of what is not
+/// known, resync.
 #[test]
 fn vectors_informer_by_list() {
     vectors::run("client-go/informer-watchlist-off", DIFFERENCES, check);
 }
 
+/// RF-4, RF-32, RF-35, RF-37 and many more: streams that are refused, break off or never complete, and what the next round
+/// asks for.
 #[test]
 fn vectors_informer_by_streaming_list() {
     vectors::run("client-go/informer-watchlist-on", DIFFERENCES, check);
