@@ -10,8 +10,10 @@ mod history;
 mod story;
 mod world;
 
+use std::cell::RefCell;
+
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
-use world::World;
+use world::{Tally, World};
 
 /// RF-9, RF-24, RF-33, Q-1, Q-20, Q-22, SI-1, SI-2, SI-5, SI-7, SI-9, SI-13, SI-17.
 #[test]
@@ -28,12 +30,26 @@ fn after_any_history_cache_and_handlers_agree_with_the_server() {
     let mut seed = [0; 32];
     seed[..8].copy_from_slice(&number("LARIAT_SEED", 1).to_le_bytes());
     let randomness = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
+    let tallies = RefCell::new(Vec::new());
     let outcome = TestRunner::new_with_rng(config, randomness).run(&history::any(), |history| {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-        runtime.block_on(World::run(&history)).map_err(TestCaseError::fail)
+        let tally = runtime.block_on(World::run(&history)).map_err(TestCaseError::fail)?;
+        tallies.borrow_mut().push(tally);
+        Ok(())
     });
     if let Err(error) = outcome {
         panic!("{error}");
     }
+    let tallies = tallies.into_inner();
+    let with = |count: fn(&Tally) -> u64| tallies.iter().filter(|tally| count(tally) > 0).count();
+    let (relists, tombstones) = (with(|tally| tally.relists), with(|tally| tally.tombstones));
+    let (coalesced, struck) = (with(|tally| tally.coalesced), with(|tally| tally.struck));
+    let least = tallies.len() / 25;
+    assert!(
+        relists > 5 * least && tombstones > 4 * least && coalesced > least / 4 && struck > 3 * least,
+        "histories are too quiet: of {} {relists} have a relist, {tombstones} tombstones, {coalesced} changes that were \
+         folded together, {struck} faults",
+        tallies.len()
+    );
 }

@@ -23,7 +23,7 @@ struct Heard {
     known: BTreeMap<String, State>,
     /// The versions of all but the first objects, in the order of the events.
     versions: Vec<u64>,
-    tombstones: usize,
+    tombstones: u64,
     is_synced: bool,
     is_over: bool,
 }
@@ -72,8 +72,8 @@ impl Story {
         self.heard().is_over
     }
 
-    /// Compares with what the cache holds at the end, after so many lists.
-    pub(crate) fn check(&self, store: &BTreeMap<String, State>, lists: u64) -> Result<(), String> {
+    /// Compares with what the cache holds at the end, after so many lists; how many tombstones were heard of.
+    pub(crate) fn check(&self, store: &BTreeMap<String, State>, lists: u64) -> Result<u64, String> {
         let heard = self.heard();
         let who = format!("handler {} ({:?})", heard.number, heard.listening);
         let is_filtered = heard.listening == Listening::Filtered;
@@ -95,7 +95,7 @@ impl Story {
         if heard.tells_synced() && !heard.is_synced {
             return Err(format!("{who} was not told that it is synced"));
         }
-        Ok(())
+        Ok(heard.tombstones)
     }
 
     fn heard(&self) -> MutexGuard<'_, Heard> {

@@ -51,6 +51,17 @@ pub(crate) struct Truth {
     failures: Vec<String>,
 }
 
+/// What there was of that which makes a history worth something.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) relists: u64,
+    pub(crate) tombstones: u64,
+    /// Changes that were folded into others.
+    pub(crate) coalesced: u64,
+    /// How often the last plan of faults struck.
+    pub(crate) struck: u64,
+}
+
 /// Counts lists.
 #[derive(Default)]
 struct Lists(AtomicU64);
@@ -77,7 +88,7 @@ enum Source {
 }
 
 impl World<'_> {
-    pub(crate) async fn run(history: &History) -> Result<(), String> {
+    pub(crate) async fn run(history: &History) -> Result<Tally, String> {
         let clock = ManualClock::new(SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000));
         let server = ApiServer::builder()
             .clock(clock)
@@ -100,9 +111,13 @@ impl World<'_> {
         }
         world.server.heal();
         world.wait_until_right().await?;
+        let coalesced = world.informer.coalesced();
+        let struck = world.server.faults_struck().iter().map(|struck| struck.happened).sum();
         drop(stop);
         running.await.map_err(|error| error.to_string())?;
-        world.check(lists.0.load(Ordering::Relaxed))
+        let lists = lists.0.load(Ordering::Relaxed);
+        let tombstones = world.check(lists)?;
+        Ok(Tally { relists: lists - 1, tombstones, coalesced, struck })
     }
 
     async fn step(&mut self, step: &Step) -> Result<(), String> {
@@ -270,7 +285,9 @@ impl World<'_> {
         Ok(())
     }
 
-    fn check(mut self, lists: u64) -> Result<(), String> {
+    /// Looks at all stories; how many tombstones were in them.
+    fn check(mut self, lists: u64) -> Result<u64, String> {
+        let mut tombstones = 0;
         self.compare()?;
         let stored = self.stored();
         for Handler { story, source } in &mut self.handlers {
@@ -282,7 +299,7 @@ impl World<'_> {
             if story.is_over() {
                 continue;
             }
-            story.check(&stored, lists)?;
+            tombstones += story.check(&stored, lists)?;
             if let Source::Registered(registration) = source
                 && !registration.has_synced()
             {
@@ -291,7 +308,7 @@ impl World<'_> {
         }
         match self.truth.lock().unwrap().failures.first() {
             Some(failure) => Err(failure.clone()),
-            None => Ok(()),
+            None => Ok(tombstones),
         }
     }
 
