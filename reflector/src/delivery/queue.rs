@@ -269,8 +269,8 @@ mod tests {
 
     fn object(name: u64, version: u64) -> Arc<DynamicObject> {
         let mut object = DynamicObject::default();
-        object.metadata.name = format!("o{name}");
-        object.metadata.resource_version = version.to_string();
+        object.metadata.name = format!("o{name}").into();
+        object.metadata.resource_version = version.to_string().into();
         Arc::new(object)
     }
 
