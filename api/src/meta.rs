@@ -1,11 +1,12 @@
 use std::collections::BTreeMap;
+use std::fmt::{self, Formatter};
 
-use serde::de::{Deserializer, IgnoredAny};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::Metadata;
 use crate::labels::Labels;
+use crate::{Interned, Metadata, Text, TextMap};
 
 /// An object's `metadata`.
 ///
@@ -22,51 +23,51 @@ use crate::labels::Labels;
 /// assert_eq!(serde_json::to_string(&meta)?, r#"{"name":"a","selfLink":"/x"}"#);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ObjectMeta {
     /// Unique within the kind and namespace.
-    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_is_default")]
-    pub name: String,
+    #[serde(skip_serializing_if = "Text::is_empty")]
+    pub name: Text,
     /// The prefix from which the server makes a name, where `name` is empty.
-    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_is_default")]
-    pub generate_name: String,
+    #[serde(skip_serializing_if = "is_empty_text")]
+    pub generate_name: Interned<String>,
     /// The namespace, `""` for cluster-wide objects.
-    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_is_default")]
-    pub namespace: String,
+    #[serde(skip_serializing_if = "Text::is_empty")]
+    pub namespace: Text,
     /// Unique over time: an object that is deleted and created again gets another one.
-    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_is_default")]
-    pub uid: String,
+    #[serde(skip_serializing_if = "Text::is_empty")]
+    pub uid: Text,
     /// Changes with every write; see [`ResourceVersion`](crate::ResourceVersion).
-    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "null_is_default")]
-    pub resource_version: String,
+    #[serde(skip_serializing_if = "Text::is_empty")]
+    pub resource_version: Text,
     /// Grows with every change of the desired state; 0 where the server does not count it.
-    #[serde(skip_serializing_if = "is_zero", deserialize_with = "null_is_default")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub generation: i64,
     /// When the object was created, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub creation_timestamp: Option<String>,
+    pub creation_timestamp: Option<Text>,
     /// Set once deletion was asked for, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub deletion_timestamp: Option<String>,
-    /// What selectors look at.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "null_is_default")]
-    pub labels: BTreeMap<String, String>,
+    pub deletion_timestamp: Option<Text>,
+    /// What selectors look at. Objects of one owner share theirs.
+    #[serde(skip_serializing_if = "is_empty_map")]
+    pub labels: Interned<BTreeMap<String, String>>,
     /// What tools keep with the object.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "null_is_default")]
-    pub annotations: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "is_empty_text_map")]
+    pub annotations: Interned<TextMap>,
     /// The objects that this one goes away with.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
-    pub owner_references: Vec<OwnerReference>,
+    #[serde(skip_serializing_if = "is_empty_list")]
+    pub owner_references: Interned<Vec<OwnerReference>>,
     /// What must be removed before the object goes away.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
-    pub finalizers: Vec<String>,
+    #[serde(skip_serializing_if = "is_empty_list")]
+    pub finalizers: Interned<Vec<String>>,
     /// Who set which field: read over, and left out when written.
     #[serde(skip_serializing)]
     pub managed_fields: ManagedFields,
     /// All fields that are not named above.
     #[serde(flatten)]
-    pub other: Map<String, Value>,
+    pub other: Interned<Map<String, Value>>,
 }
 
 /// The place of `managedFields` in [`ObjectMeta`]. It is often a third of an object, so it is never built.
@@ -136,6 +137,121 @@ impl<'de> Deserialize<'de> for ManagedFields {
 
 // === impl ObjectMeta ===
 
+fn is_empty_text(text: &Interned<String>) -> bool {
+    text.is_empty()
+}
+
+fn is_empty_map(map: &Interned<BTreeMap<String, String>>) -> bool {
+    map.is_empty()
+}
+
+fn is_empty_text_map(map: &Interned<TextMap>) -> bool {
+    map.is_empty()
+}
+
+fn is_empty_list<T: Send + Sync + 'static>(list: &Interned<Vec<T>>) -> bool {
+    list.is_empty()
+}
+
+/// By hand, since `flatten` would first read every field into a value.
+impl<'de> Deserialize<'de> for ObjectMeta {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MetaVisitor;
+
+        impl<'de> Visitor<'de> for MetaVisitor {
+            type Value = ObjectMeta;
+
+            fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
+                f.write_str("an object's metadata")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<ObjectMeta, A::Error> {
+                let mut meta = ObjectMeta::default();
+                while let Some(field) = fields.next_key()? {
+                    match field {
+                        Field::Name => meta.name = value(&mut fields)?,
+                        Field::GenerateName => meta.generate_name = value(&mut fields)?,
+                        Field::Namespace => meta.namespace = value(&mut fields)?,
+                        Field::Uid => meta.uid = value(&mut fields)?,
+                        Field::ResourceVersion => meta.resource_version = value(&mut fields)?,
+                        Field::Generation => meta.generation = value(&mut fields)?,
+                        Field::CreationTimestamp => meta.creation_timestamp = fields.next_value()?,
+                        Field::DeletionTimestamp => meta.deletion_timestamp = fields.next_value()?,
+                        Field::Labels => meta.labels = value(&mut fields)?,
+                        Field::Annotations => meta.annotations = value(&mut fields)?,
+                        Field::OwnerReferences => meta.owner_references = value(&mut fields)?,
+                        Field::Finalizers => meta.finalizers = value(&mut fields)?,
+                        Field::ManagedFields => drop(fields.next_value::<IgnoredAny>()?),
+                        Field::Other(name) => drop(meta.other.insert(name, fields.next_value()?)),
+                    }
+                }
+                Ok(meta)
+            }
+        }
+
+        /// Go writes null for what is empty.
+        fn value<'de, A: MapAccess<'de>, T: Default + Deserialize<'de>>(
+            fields: &mut A,
+        ) -> Result<T, A::Error> {
+            fields.next_value::<Option<T>>().map(Option::unwrap_or_default)
+        }
+
+        deserializer.deserialize_map(MetaVisitor)
+    }
+}
+
+enum Field {
+    Name,
+    GenerateName,
+    Namespace,
+    Uid,
+    ResourceVersion,
+    Generation,
+    CreationTimestamp,
+    DeletionTimestamp,
+    Labels,
+    Annotations,
+    OwnerReferences,
+    Finalizers,
+    ManagedFields,
+    Other(String),
+}
+
+impl<'de> Deserialize<'de> for Field {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct FieldVisitor;
+
+        impl Visitor<'_> for FieldVisitor {
+            type Value = Field;
+
+            fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a field")
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Field, E> {
+                Ok(match name {
+                    "name" => Field::Name,
+                    "generateName" => Field::GenerateName,
+                    "namespace" => Field::Namespace,
+                    "uid" => Field::Uid,
+                    "resourceVersion" => Field::ResourceVersion,
+                    "generation" => Field::Generation,
+                    "creationTimestamp" => Field::CreationTimestamp,
+                    "deletionTimestamp" => Field::DeletionTimestamp,
+                    "labels" => Field::Labels,
+                    "annotations" => Field::Annotations,
+                    "ownerReferences" => Field::OwnerReferences,
+                    "finalizers" => Field::Finalizers,
+                    "managedFields" => Field::ManagedFields,
+                    other => Field::Other(other.to_owned()),
+                })
+            }
+        }
+
+        deserializer.deserialize_identifier(FieldVisitor)
+    }
+}
+
 impl Labels for ObjectMeta {
     fn label(&self, key: &str) -> Option<&str> {
         self.labels.get(key).map(String::as_str)
@@ -168,6 +284,6 @@ impl Metadata for ObjectMeta {
     }
 
     fn annotation(&self, key: &str) -> Option<&str> {
-        self.annotations.get(key).map(String::as_str)
+        self.annotations.get(key)
     }
 }

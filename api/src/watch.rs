@@ -213,7 +213,7 @@ impl<'de, K: DeserializeOwned> DeserializeSeed<'de> for ObjectSeed<K> {
                 let Marker { metadata } = Marker::deserialize(deserializer)?;
                 WatchEvent::Bookmark(Bookmark {
                     initial_events_end: metadata.annotation(INITIAL_EVENTS_END) == Some("true"),
-                    resource_version: metadata.resource_version,
+                    resource_version: metadata.resource_version.into(),
                 })
             }
             Type::Error => WatchEvent::Error(Box::new(Status::deserialize(deserializer)?)),

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use lariat::api::{Object, Resource};
@@ -15,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::digest_of;
 
@@ -38,13 +39,16 @@ pub trait Stateful {
     fn state(&self) -> &str;
 }
 
-/// Counts what it hears of, and says when that is all.
+/// Counts what it hears of.
 struct Counter {
-    events: u64,
     adds: AtomicU64,
     updates: AtomicU64,
-    watched: mpsc::UnboundedSender<Instant>,
+    /// Told of the time of the first update.
+    first_update: mpsc::UnboundedSender<Instant>,
 }
+
+/// How often it is looked whether the handler has heard of everything. An update that was folded into another counts as heard of.
+const LOOK: Duration = Duration::from_millis(1);
 
 impl Peer {
     /// Reads the arguments `URL OBJECTS EVENTS`; more may follow.
@@ -83,8 +87,8 @@ impl Peer {
         }
 
         let start = Instant::now();
-        let (watched, mut watches) = mpsc::unbounded_channel();
-        let counter = Arc::new(Counter { events: self.events, adds: 0.into(), updates: 0.into(), watched });
+        let (first_update, mut first_updates) = mpsc::unbounded_channel();
+        let counter = Arc::new(Counter { adds: 0.into(), updates: 0.into(), first_update });
         let informer = Informer::<K>::builder(Api::all(client)).build();
         let registration = informer.add_handler(Handler(counter.clone()))?;
         let running = informer.clone();
@@ -94,13 +98,14 @@ impl Peer {
         let adds = counter.adds.load(Ordering::Relaxed);
         say(&mut output, json!({"phase": "synced", "seconds": seconds, "adds": adds})).await?;
 
-        let mut first = None;
         loop {
             let answer = tokio::select! {
-                Some(at) = watches.recv() => match first {
-                    None => { first = Some(at); continue; }
-                    Some(first) => json!({"phase": "watched", "seconds": (at - first).as_secs_f64()}),
-                },
+                Some(first) = first_updates.recv() => {
+                    while counter.updates.load(Ordering::Relaxed) + informer.coalesced() < self.events {
+                        sleep(LOOK).await;
+                    }
+                    json!({"phase": "watched", "seconds": first.elapsed().as_secs_f64()})
+                }
                 command = commands.next_line() => match command?.as_deref() {
                     Some("collect") => self.collected(),
                     Some("report") => self.report(&informer, &counter),
@@ -132,6 +137,7 @@ impl Peer {
             "objects": held.len(),
             "adds": counter.adds.load(Ordering::Relaxed),
             "updates": counter.updates.load(Ordering::Relaxed),
+            "folded": informer.coalesced(),
             "digest": digest.to_string(),
         })
     }
@@ -152,9 +158,8 @@ impl<K: Send + Sync + 'static> EventHandler<K> for Handler {
     }
 
     fn on_update(&self, _: &Arc<K>, _: &Arc<K>) {
-        let count = self.0.updates.fetch_add(1, Ordering::Relaxed) + 1;
-        if count == 1 || count == self.0.events {
-            let _ = self.0.watched.send(Instant::now());
+        if self.0.updates.fetch_add(1, Ordering::Relaxed) == 0 {
+            let _ = self.0.first_update.send(Instant::now());
         }
     }
 }

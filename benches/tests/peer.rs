@@ -82,7 +82,9 @@ async fn the_cache_follows_the_server_through_list_and_watch() {
     stage.send_replace(Stage::Events);
     assert_eq!(program.answer().await["phase"], "watched");
     let report = program.ask("report").await;
-    assert_eq!((&report["digest"], &report["updates"]), (&data.digest.to_string().into(), &3_000.into()));
+    assert_eq!(report["digest"], data.digest.to_string());
+    let heard = report["updates"].as_u64().unwrap() + report["folded"].as_u64().unwrap();
+    assert_eq!(heard, 3_000, "each update was heard of, alone or with others");
 
     drop(program);
     running.await.unwrap().unwrap();

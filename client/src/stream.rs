@@ -111,6 +111,18 @@ impl<K: DeserializeOwned> WatchStream<K> {
         Ok(None)
     }
 
+    /// The next event, if its bytes are here already; none if [`next`](Self::next) would have to wait, or the watch is over.
+    ///
+    /// # Errors
+    ///
+    /// If something came that is no event. The next call goes on after it.
+    pub fn next_ready(&mut self) -> Result<Option<WatchEvent<K>>, Error> {
+        if self.body.is_over() {
+            return Ok(None);
+        }
+        self.decoder.next().map_err(|cause| self.failed(cause))
+    }
+
     fn failed(&self, cause: WatchError) -> Error {
         Error::Watch { target: self.body.target.clone(), cause }
     }

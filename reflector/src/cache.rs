@@ -15,7 +15,7 @@ use crate::error::{ReflectorError, TransformError};
 use crate::handler::Deleted;
 use crate::relist::Relist;
 use crate::sync::{Mutex, MutexGuard};
-use crate::version::SyncVersion;
+use crate::version::{SyncVersion, advance};
 
 pub(crate) struct Cache<K> {
     store: Store<K>,
@@ -52,6 +52,26 @@ pub(crate) struct Fresh<K> {
     /// Its version, if the transform has changed it.
     version: Option<Arc<str>>,
 }
+
+/// What a watch said of an object.
+pub(crate) enum Change<K> {
+    /// It was added or modified. What it is to the handlers depends on the store. The cache has come to its version then, if
+    /// versions count.
+    Put { fresh: Fresh<K>, version_counts: bool },
+    /// It was deleted.
+    Delete(Gone<K>),
+}
+
+/// An object that is no more, ready to be handed out.
+pub(crate) struct Gone<K> {
+    key: ObjectKey,
+    version: String,
+    /// None if the transform failed.
+    object: Option<Arc<K>>,
+}
+
+/// How many changes are handed to the handlers under one lock.
+const HANDED_OUT_AT_ONCE: usize = 256;
 
 impl<K: Object> Cache<K> {
     pub(crate) fn new(kind: Kind, store: Store<K>, transform: Option<Transform<K>>) -> Self {
@@ -106,44 +126,54 @@ impl<K: Object> Cache<K> {
         })
     }
 
-    /// Applies an object that a watch said was added or modified. What it is to the handlers depends on the store. The cache
-    /// has come to its version then, if versions count.
-    pub(crate) fn apply(&self, fresh: Fresh<K>, version_counts: bool) {
-        let audience = self.audience();
-        let is_unchanged = self.holds(&fresh);
-        let Fresh { key, object: new, version } = fresh;
-        self.note_version(&key, version.clone());
-        let old = self.store.insert(key.clone(), new.clone());
-        if version_counts {
-            self.version.advance(version.as_deref().unwrap_or_else(|| new.resource_version()));
-        }
-        audience.tell_change(&key, old, new, is_unchanged);
-    }
-
-    /// Applies an object that a watch said was deleted. Handlers hear of it even if the cache did not hold it.
-    pub(crate) fn delete(&self, mut object: K) -> Result<(), ReflectorError> {
+    /// Checks and transforms the last state of an object that was deleted.
+    pub(crate) fn prepare_deletion(&self, mut object: K) -> Result<Gone<K>, ReflectorError> {
         self.check_kind(&object)?;
         let key = object.key().map_err(ReflectorError::NoKey)?;
         let version = object.resource_version().to_owned();
         let transformed = self.transform.as_ref().map_or(Ok(()), |transform| transform(&mut object));
-        let audience = self.audience();
-        self.note_version(&key, None);
-        let last_known = self.store.remove(key.as_str());
-        self.version.advance(&version);
-        match (transformed, last_known) {
-            (Ok(()), _) => {
-                let object = Arc::new(object);
-                audience.tell(|| Event::Deleted(Deleted::Final { key: key.clone(), object: object.clone() }));
-            }
+        if let Err(error) = &transformed {
             // It is gone all the same. What handlers may see of it is what they have seen before.
-            (Err(error), Some(last_known)) => {
-                tracing::warn!(%key, %error, "transform of a deleted object failed");
-                let deleted = || Deleted::Tombstone { key: key.clone(), last_known: last_known.clone() };
-                audience.tell(|| Event::Deleted(deleted()));
-            }
-            (Err(error), None) => tracing::warn!(%key, %error, "transform of a deleted object failed"),
+            tracing::warn!(%key, %error, "transform of a deleted object failed");
         }
-        Ok(())
+        Ok(Gone { key, version, object: transformed.is_ok().then(|| Arc::new(object)) })
+    }
+
+    /// Applies what a watch said, in one step, then tells the handlers.
+    pub(crate) fn apply(&self, changes: impl IntoIterator<Item = Change<K>>) {
+        let audience = self.audience();
+        let mut story = Vec::new();
+        let mut reached = self.version.current();
+        self.store.transaction(|writes| {
+            for change in changes {
+                match change {
+                    Change::Put { fresh, version_counts } => {
+                        let is_unchanged = self.is_same(writes.get(fresh.key.as_str()), &fresh);
+                        if version_counts {
+                            advance(&mut reached, fresh.version());
+                        }
+                        let Fresh { key, object: new, version } = fresh;
+                        self.note_version(&key, version);
+                        let old = writes.insert(key.clone(), new.clone());
+                        audience.tell_change(&key, old, new, is_unchanged, &mut story);
+                    }
+                    Change::Delete(Gone { key, version, object }) => {
+                        self.note_version(&key, None);
+                        let last_known = writes.remove(key.as_str());
+                        advance(&mut reached, &version);
+                        // Handlers hear of it even if the cache did not hold it.
+                        let deleted = match (object, last_known) {
+                            (Some(object), _) => Deleted::Final { key, object },
+                            (None, Some(last_known)) => Deleted::Tombstone { key, last_known },
+                            (None, None) => continue,
+                        };
+                        story.push(Event::Deleted(deleted));
+                    }
+                }
+            }
+        });
+        self.version.advance(&reached);
+        audience.tell(story);
     }
 
     /// Makes the cache equal to a list in one step, then tells of the deletions and of the changes in the list's order.
@@ -160,8 +190,7 @@ impl<K: Object> Cache<K> {
                 .into_iter()
                 .map(|fresh| {
                     // What the cache held in this version was left out, but an object may come twice.
-                    let is_unchanged =
-                        writes.get(fresh.key.as_str()).is_some_and(|held| self.is_same(held, &fresh));
+                    let is_unchanged = self.is_same(writes.get(fresh.key.as_str()), &fresh);
                     let Fresh { key, object, version } = fresh;
                     self.note_version(&key, version);
                     (writes.insert(key.clone(), object.clone()), key, object, is_unchanged)
@@ -170,34 +199,39 @@ impl<K: Object> Cache<K> {
             (deleted, changed)
         });
         self.version.set(version);
+        let mut story = Vec::with_capacity(HANDED_OUT_AT_ONCE);
         for (last_known, key) in deleted {
             self.note_version(&key, None);
-            audience.tell(|| {
-                Event::Deleted(Deleted::Tombstone { key: key.clone(), last_known: last_known.clone() })
-            });
+            story.push(Event::Deleted(Deleted::Tombstone { key, last_known }));
         }
         for (old, key, new, is_unchanged) in changed {
-            audience.tell_change(&key, old, new, is_unchanged);
+            audience.tell_change(&key, old, new, is_unchanged, &mut story);
+            if story.len() >= HANDED_OUT_AT_ONCE {
+                audience.tell(std::mem::take(&mut story));
+            }
         }
         if !audience.synced.send_replace(true) {
-            audience.tell(|| Event::Synced);
+            story.push(Event::Synced);
         }
+        audience.tell(story);
     }
 
     /// Whether the cache holds an object in this very version, as it was before the transform.
     pub(crate) fn holds(&self, fresh: &Fresh<K>) -> bool {
-        self.store.get(fresh.key.as_str()).is_some_and(|held| self.is_same(&held, fresh))
+        self.is_same(self.store.get(fresh.key.as_str()).as_ref(), fresh)
     }
 
-    fn is_same(&self, held: &K, fresh: &Fresh<K>) -> bool {
+    fn is_same(&self, held: Option<&Arc<K>>, fresh: &Fresh<K>) -> bool {
+        let Some(held) = held else { return false };
         if held.uid() != fresh.object.uid() {
             return false;
         }
         let version = fresh.version();
-        let is_same = match self.versions().get(fresh.key.as_str()) {
-            Some(held) => **held == *version,
-            None => held.resource_version() == version,
-        };
+        let is_same =
+            match self.transform.as_ref().and_then(|_| self.versions().get(fresh.key.as_str()).cloned()) {
+                Some(held) => *held == *version,
+                None => held.resource_version() == version,
+            };
         is_same && !version.is_empty()
     }
 
@@ -211,9 +245,8 @@ impl<K: Object> Cache<K> {
         }
         let objects = self.store.list();
         for listener in audience.listeners.iter().filter(|listener| due.contains(&listener.id)) {
-            for object in &objects {
-                listener.send(Event::Updated { old: object.clone(), new: object.clone() });
-            }
+            let again = |object: &Arc<K>| Event::Updated { old: object.clone(), new: object.clone() };
+            listener.send(objects.iter().map(again));
         }
     }
 
@@ -240,27 +273,35 @@ impl<K: Object> Fresh<K> {
 }
 
 impl<K: Object> Audience<K> {
-    pub(crate) fn tell(&self, event: impl Fn() -> Event<K>) {
-        for listener in &self.listeners {
-            listener.send(event());
+    /// Tells all of what is a story, in order.
+    fn tell(&self, story: Vec<Event<K>>) {
+        let Some((last, others)) = self.listeners.split_last() else { return };
+        for listener in others {
+            listener.send(story.iter().cloned());
         }
+        last.send(story);
     }
 
-    /// Tells that `new` took the place of `old`.
-    fn tell_change(&self, key: &ObjectKey, old: Option<Arc<K>>, new: Arc<K>, is_unchanged: bool) {
+    /// Adds to a story that `new` took the place of `old`.
+    fn tell_change(
+        &self,
+        key: &ObjectKey,
+        old: Option<Arc<K>>,
+        new: Arc<K>,
+        is_unchanged: bool,
+        story: &mut Vec<Event<K>>,
+    ) {
         let is_in_initial_list = !*self.synced.borrow();
-        let added = || Event::Added { object: new.clone(), is_in_initial_list };
         match old {
-            None => self.tell(added),
+            None => story.push(Event::Added { object: new, is_in_initial_list }),
             Some(_) if is_unchanged && !self.tell_unchanged => {}
             Some(old) if old.uid() == new.uid() || self.recreation_is_update => {
-                self.tell(|| Event::Updated { old: old.clone(), new: new.clone() });
+                story.push(Event::Updated { old, new });
             }
             // Deleted and created again under the same name while nobody looked.
-            Some(old) => {
-                let deleted = || Deleted::Tombstone { key: key.clone(), last_known: old.clone() };
-                self.tell(|| Event::Deleted(deleted()));
-                self.tell(added);
+            Some(last_known) => {
+                story.push(Event::Deleted(Deleted::Tombstone { key: key.clone(), last_known }));
+                story.push(Event::Added { object: new, is_in_initial_list });
             }
         }
     }

@@ -356,11 +356,10 @@ impl<K: Object> Informer<K> {
     /// Lets a listener hear of all that is there, and then of what changes.
     fn listen(&self, listener: Listener<K>) {
         let mut audience = self.0.cache.audience();
-        for object in self.0.cache.store().list() {
-            listener.send(Event::Added { object, is_in_initial_list: true });
-        }
+        let objects = self.0.cache.store().list();
+        listener.send(objects.into_iter().map(|object| Event::Added { object, is_in_initial_list: true }));
         if *audience.synced.borrow() {
-            listener.send(Event::Synced);
+            listener.send([Event::Synced]);
         }
         audience.listeners.retain(|listener| !listener.queue.is_cancelled());
         audience.listeners.push(listener);

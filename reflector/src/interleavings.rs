@@ -12,6 +12,7 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Runner, future, thread};
 
 use super::*;
+use crate::cache::Change;
 use crate::delivery::{Delivery, Handler};
 use crate::handler::Deleted;
 use crate::metrics::NoMetrics;
@@ -94,7 +95,10 @@ fn model() {
 /// A list, changes, and a list that finds a deletion; the version never passes what is in the store.
 fn write(informer: &Informer<DynamicObject>) {
     let cache = &informer.0.cache;
-    let apply = |name, version| cache.apply(cache.prepare(object(name, version)).unwrap(), true);
+    let put = |name, version| {
+        let fresh = cache.prepare(object(name, version)).unwrap();
+        Change::Put { fresh, version_counts: true }
+    };
     let list = |objects: &[(&str, u32)], version| {
         let mut relist = Relist::new(cache);
         for (name, version) in objects {
@@ -103,11 +107,10 @@ fn write(informer: &Informer<DynamicObject>) {
         cache.finish_relist(relist, version);
     };
     list(&[("a", 1), ("b", 2)], "2");
-    apply("a", 3);
-    apply("c", 4);
-    cache.delete(object("b", 5)).unwrap();
+    cache.apply([put("a", 3)]);
+    cache.apply([put("c", 4), Change::Delete(cache.prepare_deletion(object("b", 5)).unwrap())]);
     list(&[("a", 3), ("d", 6)], "7");
-    apply("d", 8);
+    cache.apply([put("d", 8)]);
 }
 
 /// A handler that is called, and not any more once it was shut down.
@@ -192,8 +195,8 @@ fn informer() -> Informer<DynamicObject> {
 
 fn object(name: &str, version: u32) -> DynamicObject {
     let mut object = DynamicObject::default();
-    name.clone_into(&mut object.metadata.name);
-    object.metadata.resource_version = version.to_string();
+    object.metadata.name = name.into();
+    object.metadata.resource_version = version.to_string().into();
     object
 }
 

@@ -20,6 +20,10 @@ pub(crate) const SHORT_WATCHES_AT_ONCE: u32 = 5;
 /// with. Shorter queues hold every change.
 pub(crate) const COALESCE_FROM: usize = 1024;
 
+/// How many events of a watch are applied in one step, if so many are here: some 300 KiB of JSON. Meanwhile the store cannot be
+/// read; that takes some ten microseconds.
+pub(crate) const EVENTS_AT_ONCE: usize = 128;
+
 /// The least period of a resync, as in client-go.
 pub(crate) const MIN_RESYNC: Duration = Duration::from_secs(1);
 

@@ -119,12 +119,11 @@ impl<K: Object + DeserializeOwned> Reflector<K> {
 
     /// Takes an object into a list. What cannot be used is reported; what the cache holds in its place stays.
     pub(crate) fn take(&self, object: K, relist: &mut Relist<K>) {
-        let key = object.key();
-        match (self.cache.prepare(object), key) {
-            (Ok(fresh), _) => relist.take(fresh, &self.cache),
-            (Err(error), key) => {
-                if let (ReflectorError::Transform { .. }, Ok(key)) = (&error, key) {
-                    relist.keep(key);
+        match self.cache.prepare(object) {
+            Ok(fresh) => relist.take(fresh, &self.cache),
+            Err(error) => {
+                if let ReflectorError::Transform { key, .. } = &error {
+                    relist.keep(key.clone());
                 }
                 self.report(&error);
             }

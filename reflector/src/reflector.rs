@@ -11,10 +11,10 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::backoff::Backoff;
-use crate::cache::Cache;
+use crate::cache::{Cache, Change};
 use crate::error::{ErrorHandler, ReflectorError};
 use crate::limits::{
-    IDLE_WATCH, INTERNAL_ERROR_SERIES, MIN_WATCH_TIMEOUT, SHORT_WATCH, SHORT_WATCHES_AT_ONCE,
+    EVENTS_AT_ONCE, IDLE_WATCH, INTERNAL_ERROR_SERIES, MIN_WATCH_TIMEOUT, SHORT_WATCH, SHORT_WATCHES_AT_ONCE,
 };
 use crate::metrics::Metrics;
 use crate::progress::Progress;
@@ -76,6 +76,13 @@ pub(crate) struct Opened<K> {
     /// When it was asked for.
     pub(crate) at: Instant,
     pub(crate) events: u64,
+}
+
+/// Events of a watch on their way into the cache.
+struct Batch<K> {
+    changes: Vec<Change<K>>,
+    /// Whether the cache has come to the version of an event once that is applied.
+    version_counts: bool,
 }
 
 /// How a watch ended.
@@ -171,45 +178,84 @@ impl<K: Object + DeserializeOwned> Reflector<K> {
         Ok(Opened { stream, at, events: 0 })
     }
 
-    /// Applies the events of a watch until it ends.
+    /// Applies the events of a watch until it ends: those that are here at once, together.
     async fn follow(&self, watch: &mut Opened<K>) -> Ending {
-        // A watch without a version begins with what there is, in no order, so the first versions say nothing.
-        let mut version_counts = !matches!(self.cache.version.current().as_str(), "" | "0");
+        let mut batch = Batch {
+            changes: Vec::new(),
+            // A watch without a version begins with what there is, in no order, so the first versions say nothing.
+            version_counts: !matches!(self.cache.version.current().as_str(), "" | "0"),
+        };
         loop {
-            let event = match self.next(watch, IDLE_WATCH).await {
-                Ok(Some(event)) => event,
-                Ok(None) => continue,
-                Err(ending) => return ending,
+            let mut next = self.next(watch, IDLE_WATCH).await;
+            let ending = loop {
+                let taken = match next {
+                    Ok(Some(event)) => self.take_event(event, &mut batch),
+                    Ok(None) => Ok(()),
+                    Err(ending) => Err(ending),
+                };
+                if let Err(ending) = taken {
+                    break Some(ending);
+                }
+                if batch.changes.len() >= EVENTS_AT_ONCE {
+                    break None;
+                }
+                match watch.stream.next_ready().transpose() {
+                    Some(ready) => next = self.judge(ready.map(Some), watch),
+                    None => break None,
+                }
             };
-            let applied = match event {
-                WatchEvent::Added(object) => {
-                    self.cache.prepare(object).map(|fresh| self.cache.apply(fresh, version_counts))
-                }
-                WatchEvent::Modified(object) => self.cache.prepare(object).map(|fresh| {
-                    version_counts |= !fresh.version().is_empty();
-                    self.cache.apply(fresh, version_counts);
-                }),
-                WatchEvent::Deleted(object) => {
-                    version_counts |= !object.resource_version().is_empty();
-                    self.cache.delete(object)
-                }
-                WatchEvent::Bookmark(bookmark) => {
-                    version_counts |= !bookmark.resource_version.is_empty();
-                    self.cache.version.advance(&bookmark.resource_version);
-                    self.metrics.bookmarked(&self.name, &bookmark.resource_version);
-                    continue;
-                }
-                WatchEvent::Error(status) if status.is_too_many_requests() => {
-                    return Ending::TooManyRequests(status);
-                }
-                WatchEvent::Error(status) => return Ending::Failed(ReflectorError::Ended(status)),
-            };
-            match applied {
-                Ok(()) => self.metrics.applied(&self.name),
-                // A list is tried, so that the version does not pass what could not be applied.
-                Err(error @ ReflectorError::Transform { .. }) => return Ending::Failed(error),
-                Err(error) => self.report(&error),
+            self.apply(&mut batch);
+            if let Some(ending) = ending {
+                return ending;
             }
+        }
+    }
+
+    /// Takes an event of a watch into a batch.
+    fn take_event(&self, event: WatchEvent<K>, batch: &mut Batch<K>) -> Result<(), Ending> {
+        let change = match event {
+            WatchEvent::Added(object) => self
+                .cache
+                .prepare(object)
+                .map(|fresh| Change::Put { fresh, version_counts: batch.version_counts }),
+            WatchEvent::Modified(object) => self.cache.prepare(object).map(|fresh| {
+                batch.version_counts |= !fresh.version().is_empty();
+                Change::Put { fresh, version_counts: batch.version_counts }
+            }),
+            WatchEvent::Deleted(object) => {
+                batch.version_counts |= !object.resource_version().is_empty();
+                self.cache.prepare_deletion(object).map(Change::Delete)
+            }
+            WatchEvent::Bookmark(bookmark) => {
+                batch.version_counts |= !bookmark.resource_version.is_empty();
+                // What came before it is applied before its version is reached.
+                self.apply(batch);
+                self.cache.version.advance(&bookmark.resource_version);
+                self.metrics.bookmarked(&self.name, &bookmark.resource_version);
+                return Ok(());
+            }
+            WatchEvent::Error(status) if status.is_too_many_requests() => {
+                return Err(Ending::TooManyRequests(status));
+            }
+            WatchEvent::Error(status) => return Err(Ending::Failed(ReflectorError::Ended(status))),
+        };
+        match change {
+            Ok(change) => batch.changes.push(change),
+            // A list is tried, so that the version does not pass what could not be applied.
+            Err(error @ ReflectorError::Transform { .. }) => return Err(Ending::Failed(error)),
+            Err(error) => self.report(&error),
+        }
+        Ok(())
+    }
+
+    fn apply(&self, batch: &mut Batch<K>) {
+        if batch.changes.is_empty() {
+            return;
+        }
+        let changes = batch.changes.len();
+        self.cache.apply(batch.changes.drain(..));
+        for _ in 0..changes {
+            self.metrics.applied(&self.name);
         }
     }
 
@@ -225,6 +271,15 @@ impl<K: Object + DeserializeOwned> Reflector<K> {
                 return Err(Ending::Silent);
             }
         };
+        self.judge(next, watch)
+    }
+
+    /// What is to be done about what a watch brought.
+    fn judge(
+        &self,
+        next: Result<Option<WatchEvent<K>>, Error>,
+        watch: &mut Opened<K>,
+    ) -> Result<Option<WatchEvent<K>>, Ending> {
         match next {
             Ok(Some(event)) => {
                 watch.events += 1;

@@ -22,13 +22,7 @@ impl SyncVersion {
 
     /// Moves on to a version that an event carried, unless that is none or would be a step back.
     pub(crate) fn advance(&self, version: &str) {
-        self.0.send_if_modified(|last| {
-            let is_later = !version.is_empty() && !is_older(version, last);
-            if is_later {
-                version.clone_into(last);
-            }
-            is_later
-        });
+        self.0.send_if_modified(|last| advance(last, version));
     }
 
     /// Waits until a version has been reached; for ever if nobody follows the server any more.
@@ -41,6 +35,15 @@ impl SyncVersion {
         // The sender is this.
         let _ = reached.await;
     }
+}
+
+/// Moves a version on to another, unless that is none, the same or before it. True if it did.
+pub(crate) fn advance(last: &mut String, version: &str) -> bool {
+    let is_later = !version.is_empty() && version != last && !is_older(version, last);
+    if is_later {
+        version.clone_into(last);
+    }
+    is_later
 }
 
 /// Whether a version is before another. Versions that are no numbers cannot be told apart.

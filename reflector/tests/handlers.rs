@@ -332,7 +332,7 @@ async fn whether_an_object_changed_is_judged_before_the_transform() {
     ]);
     let informer = builder(&server, &Log::default())
         .transform(|object: &mut Widget| {
-            object.metadata.resource_version.clear();
+            object.metadata.resource_version = "".into();
             Ok(())
         })
         .build();

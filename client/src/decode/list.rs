@@ -1,4 +1,5 @@
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::str;
 
 use bytes::{Bytes, BytesMut};
@@ -33,6 +34,8 @@ pub struct ListDecoder<K> {
     scanner: Scanner,
     chunk: Bytes,
     at: usize,
+    /// How many bytes of the chunk are UTF-8, from where it was looked at up to where it was not any more.
+    checked: Range<usize>,
     /// What earlier chunks held of the item that is being read.
     carried: BytesMut,
     envelope: Vec<u8>,
@@ -77,6 +80,7 @@ impl<K: DeserializeOwned> ListDecoder<K> {
             scanner: Scanner::default(),
             chunk: Bytes::new(),
             at: 0,
+            checked: 0..0,
             carried: BytesMut::new(),
             envelope: Vec::new(),
             kind: PhantomData,
@@ -89,6 +93,7 @@ impl<K: DeserializeOwned> ListDecoder<K> {
         self.scanner.end_chunk(self.chunk.len());
         self.chunk = chunk;
         self.at = 0;
+        self.checked = 0..0;
     }
 
     /// The next item that is complete, or none if more bytes are needed.
@@ -106,6 +111,12 @@ impl<K: DeserializeOwned> ListDecoder<K> {
                         return Err(ListError::TooLarge { what: "an envelope", limit: MAX_LIST_ENVELOPE });
                     }
                     self.envelope.extend_from_slice(&self.chunk[bytes]);
+                }
+                Piece::Object(start) => {
+                    self.at = start;
+                    if let Some(object) = self.decode_whole(start) {
+                        return Ok(Some(Item::Object(object)));
+                    }
                 }
                 Piece::Item { bytes, last } => {
                     self.at = bytes.end;
@@ -125,6 +136,30 @@ impl<K: DeserializeOwned> ListDecoder<K> {
             }
         }
         Ok(None)
+    }
+
+    /// Decodes the object that begins here, if the chunk holds it whole and it is as it should be. Else the scanner has to say
+    /// where it ends.
+    fn decode_whole(&mut self, start: usize) -> Option<K> {
+        if !self.checked.contains(&start) {
+            // A character may be cut by the chunk's end, or be none: what is before is good.
+            let good = match str::from_utf8(&self.chunk[start..]) {
+                Ok(text) => text.len(),
+                Err(error) => error.valid_up_to(),
+            };
+            self.checked = start..start + good;
+        }
+        // The bytes are checked once for the chunk, the rest of which is looked at from here.
+        let text = &self.chunk[start..self.checked.end];
+        let mut values = serde_json::Deserializer::from_slice(text).into_iter::<K>();
+        let object = values.next()?.ok()?;
+        let length = values.byte_offset();
+        if length > MAX_OBJECT {
+            return None;
+        }
+        self.at = start + length;
+        self.scanner.pass();
+        Some(object)
     }
 
     /// The list's metadata, once the whole body was read.

@@ -1,7 +1,8 @@
 //! Finds the elements of `items` in the JSON of a list, however its bytes are cut into chunks.
 //!
 //! The scanner knows strings, escapes and nesting, and nothing else: what an element is made of, its decoder checks, and
-//! what surrounds the elements is kept and parsed at the end. So every byte is looked at once here and once by a parser.
+//! what surrounds the elements is kept and parsed at the end. An object that is whole in its chunk the scanner need not look at: its
+//! decoder finds where it ends.
 
 use std::ops::Range;
 
@@ -12,6 +13,8 @@ use memchr::memchr2;
 pub(super) enum Piece {
     /// Bytes that surround the items.
     Envelope(Range<usize>),
+    /// An object begins here, as an item. It may be [passed](Scanner::pass) by who finds its end; else it comes as bytes next.
+    Object(usize),
     /// Bytes of an item; `last` if the item ends with them.
     Item { bytes: Range<usize>, last: bool },
 }
@@ -59,6 +62,8 @@ enum Place {
     ItemOrEnd,
     /// In the items array, after a comma.
     NextItem,
+    /// At the beginning of an element that is an object.
+    Object,
     /// In an element.
     Item(Element),
     /// In the items array, after an element.
@@ -103,6 +108,11 @@ impl Scanner {
         self.offset
     }
 
+    /// Takes note that the object that [began](Piece::Object) was read to its end by somebody else.
+    pub(super) fn pass(&mut self) {
+        self.place = Place::CommaOrEnd;
+    }
+
     /// Takes note that a chunk of this length was scanned to its end.
     pub(super) fn end_chunk(&mut self, length: usize) {
         self.offset += length as u64;
@@ -113,8 +123,13 @@ impl Scanner {
         if start >= chunk.len() {
             return Ok(None);
         }
-        if let Place::Item(element) = self.place {
-            return self.item(chunk, start, start, element).map(Some);
+        match self.place {
+            Place::Item(element) => return self.item(chunk, start, start, element).map(Some),
+            Place::Object => {
+                let element = self.open_item(b'{');
+                return self.item(chunk, start, start + 1, element).map(Some);
+            }
+            _ => {}
         }
         let mut at = start;
         while at < chunk.len() {
@@ -132,6 +147,10 @@ impl Scanner {
                     // What came before belongs to the envelope, where the commas between items are left out.
                     if self.place == Place::ItemOrEnd && at > start {
                         return Ok(Some(Piece::Envelope(start..at)));
+                    }
+                    if byte == b'{' {
+                        self.place = Place::Object;
+                        return Ok(Some(Piece::Object(at)));
                     }
                     let element = self.open_item(byte);
                     return self.item(chunk, at, at + 1, element).map(Some);
@@ -248,7 +267,7 @@ impl Scanner {
             (Place::Value, b'}') => self.place = Place::End,
             (Place::Value, b']') => return Err(self.unexpected(byte, at, "a comma or the } of the list")),
             (Place::Value, b',') if self.depth == 1 => self.place = Place::Key,
-            (Place::Value | Place::Item(_), _) => {}
+            (Place::Value | Place::Object | Place::Item(_), _) => {}
             (Place::ItemOrEnd, _) => return Err(self.unexpected(byte, at, "an item or the end of items")),
             (Place::NextItem, _) => return Err(self.unexpected(byte, at, "an item")),
             (Place::CommaOrEnd, _) => return Err(self.unexpected(byte, at, "a comma or the end of items")),

@@ -42,8 +42,8 @@ pub(crate) struct Ends<K> {
 }
 
 impl<K: Object> Listener<K> {
-    pub(crate) fn send(&self, event: Event<K>) {
-        self.queue.push(event);
+    pub(crate) fn send(&self, events: impl IntoIterator<Item = Event<K>>) {
+        self.queue.push(events);
     }
 
     /// Whether it is to be told of everything now, and then not for a period.

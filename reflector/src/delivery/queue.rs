@@ -6,6 +6,7 @@
 //! much happens, and it still hears one story for each object, in which `old` is the previous `new`.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -18,7 +19,11 @@ use crate::limits::COALESCE_FROM;
 use crate::sync::{Mutex, MutexGuard};
 
 /// The queue between an informer and one handler.
-pub(crate) struct Queue<K>(Mutex<State<K>>);
+pub(crate) struct Queue<K> {
+    state: Mutex<State<K>>,
+    /// Beside the lock, since it is looked at before each call of a handler.
+    is_cancelled: AtomicBool,
+}
 
 struct State<K> {
     /// A slot is empty once its object came and went.
@@ -32,7 +37,6 @@ struct State<K> {
     /// How many changes were folded into others.
     coalesced: u64,
     is_closed: bool,
-    is_cancelled: bool,
     waiting: Option<Waker>,
 }
 
@@ -54,25 +58,28 @@ enum Folded<K> {
 
 impl<K: Object> Queue<K> {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self(Mutex::new(State {
+        let state = State {
             slots: VecDeque::new(),
             first: 0,
             len: 0,
             pending: None,
             coalesced: 0,
             is_closed: false,
-            is_cancelled: false,
             waiting: None,
-        })))
+        };
+        Arc::new(Self { state: Mutex::new(state), is_cancelled: AtomicBool::new(false) })
     }
 
-    /// Adds a change, and wakes who waits for one.
-    pub(crate) fn push(&self, event: Event<K>) {
+    /// Adds changes under one lock, and wakes who waits for one.
+    pub(crate) fn push(&self, events: impl IntoIterator<Item = Event<K>>) {
         let mut state = self.state();
         if state.is_closed {
             return;
         }
-        state.push(event);
+        events.into_iter().for_each(|event| state.push(event));
+        if state.len == 0 {
+            return;
+        }
         let waiting = state.waiting.take();
         drop(state);
         if let Some(waiting) = waiting {
@@ -109,8 +116,9 @@ impl<K: Object> Queue<K> {
 
     /// Takes no more changes and forgets those that are there.
     pub(crate) fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Release);
         let mut state = self.state();
-        (state.len, state.pending, state.is_cancelled) = (0, None, true);
+        (state.len, state.pending) = (0, None);
         let forgotten = std::mem::take(&mut state.slots);
         drop(state);
         // Objects may go with them, which need not happen under the lock.
@@ -120,7 +128,7 @@ impl<K: Object> Queue<K> {
 
     /// Whether nobody wants to hear of anything any more.
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.state().is_cancelled
+        self.is_cancelled.load(Ordering::Acquire)
     }
 
     /// How many changes are pending.
@@ -134,7 +142,7 @@ impl<K: Object> Queue<K> {
     }
 
     fn state(&self) -> MutexGuard<'_, State<K>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -270,8 +278,8 @@ mod tests {
 
     fn object(name: u64, version: u64) -> Arc<DynamicObject> {
         let mut object = DynamicObject::default();
-        object.metadata.name = format!("o{name}");
-        object.metadata.resource_version = version.to_string();
+        object.metadata.name = format!("o{name}").into();
+        object.metadata.resource_version = version.to_string().into();
         Arc::new(object)
     }
 
@@ -326,17 +334,17 @@ mod tests {
                     None => {
                         let object = object(name, version);
                         truth.insert(name, object.clone());
-                        queue.push(Event::Added { object, is_in_initial_list: false });
+                        queue.push([Event::Added { object, is_in_initial_list: false }]);
                         if name >= 50 {
-                            queue.push(deleted(truth.remove(&name).unwrap()));
+                            queue.push([deleted(truth.remove(&name).unwrap())]);
                         }
                     }
                     Some(old) if random.below(3) > 0 => {
                         let new = object(name, version);
                         truth.insert(name, new.clone());
-                        queue.push(Event::Updated { old, new });
+                        queue.push([Event::Updated { old, new }]);
                     }
-                    Some(_) => queue.push(deleted(truth.remove(&name).unwrap())),
+                    Some(_) => queue.push([deleted(truth.remove(&name).unwrap())]),
                 }
                 most = most.max(queue.state().slots.len());
                 if random.below(10_000) == 0 {
@@ -358,13 +366,13 @@ mod tests {
     async fn a_deletion_is_of_the_object_that_the_handler_knows() {
         let queue = Queue::new();
         for version in 0..COALESCE_FROM as u64 {
-            queue.push(Event::Updated { old: object(0, version), new: object(0, version + 1) });
+            queue.push([Event::Updated { old: object(0, version), new: object(0, version + 1) }]);
         }
         let (first, second) = (object(1, 2), object(1, 4));
-        queue.push(deleted(first.clone()));
-        queue.push(Event::Added { object: second.clone(), is_in_initial_list: false });
-        queue.push(deleted(second.clone()));
-        queue.push(deleted(second));
+        queue.push([deleted(first.clone())]);
+        queue.push([Event::Added { object: second.clone(), is_in_initial_list: false }]);
+        queue.push([deleted(second.clone())]);
+        queue.push([deleted(second)]);
         let story = drain(&queue).await;
         let Some(Event::Deleted(told)) = story.last() else { panic!("{story:?}") };
         assert!(Arc::ptr_eq(told.object(), &first), "{told:?}");
@@ -374,7 +382,7 @@ mod tests {
     async fn a_short_queue_holds_every_change() {
         let queue = Queue::new();
         for version in 1..COALESCE_FROM as u64 {
-            queue.push(Event::Updated { old: object(1, version - 1), new: object(1, version) });
+            queue.push([Event::Updated { old: object(1, version - 1), new: object(1, version) }]);
         }
         assert_eq!((drain(&queue).await.len(), queue.coalesced()), (COALESCE_FROM - 1, 0));
     }
@@ -382,16 +390,16 @@ mod tests {
     #[tokio::test]
     async fn a_closed_queue_is_emptied_and_a_cancelled_one_is_empty() {
         let queue = Queue::new();
-        queue.push(Event::Added { object: object(1, 1), is_in_initial_list: true });
+        queue.push([Event::Added { object: object(1, 1), is_in_initial_list: true }]);
         queue.close();
-        queue.push(deleted(object(1, 2)));
+        queue.push([deleted(object(1, 2))]);
         assert_eq!(drain(&queue).await.len(), 1);
         let mut batch = VecDeque::new();
         poll_fn(|cx| queue.poll_take(cx, &mut batch, 1)).await;
         assert!(batch.is_empty());
 
         let queue = Queue::new();
-        queue.push(Event::Added { object: object(1, 1), is_in_initial_list: true });
+        queue.push([Event::Added { object: object(1, 1), is_in_initial_list: true }]);
         queue.cancel();
         poll_fn(|cx| queue.poll_take(cx, &mut batch, 1)).await;
         assert!(batch.is_empty());

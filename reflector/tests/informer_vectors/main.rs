@@ -95,7 +95,7 @@ async fn run(input: &Value, want: &Value) -> Result<(), String> {
         builder = builder.transform(move |object: &mut DynamicObject| {
             match &*transform {
                 "setValue" => object.other["spec"]["value"] = "transformed".into(),
-                "clearRV" => object.metadata.resource_version.clear(),
+                "clearRV" => object.metadata.resource_version = "".into(),
                 fail => {
                     let name = fail.strip_prefix("fail:").unwrap();
                     if object.name() == name {

@@ -1,7 +1,6 @@
 //! The peer in kube-rs: a reflector whose stream is followed, as an operator would. `benches/README.md` says what a peer is
 //! told and what it answers.
 
-#[path = "../../gameserver.rs"]
 #[allow(dead_code)] // decoded, and not read
 mod gameserver;
 

@@ -1,8 +1,7 @@
-//! The peer in Lariat, with the same types as the one in kube-rs but for the metadata. `benches/README.md` says what a peer is
-//! told and what it answers.
+//! The peer in Lariat. `benches/README.md` says what a peer is told and what it answers, and how its types differ from those of
+//! the others.
 
 mod collect;
-#[path = "../../gameserver.rs"]
 #[allow(dead_code)] // decoded, and not read
 mod gameserver;
 

@@ -29,6 +29,7 @@ pub(crate) struct Answer {
     pub(crate) objects: u64,
     pub(crate) adds: u64,
     pub(crate) updates: u64,
+    pub(crate) folded: u64,
     pub(crate) digest: String,
 }
 

@@ -38,6 +38,7 @@ const ROWS: &[Row] = &[
     Row { name: "  settled, MB", decimals: 0, value: |m, _| m.watch_settled as f64 / MB },
     Row { name: "  collected, MB", decimals: 0, value: |m, _| m.watch_collected as f64 / MB },
     Row { name: "  live B per object", decimals: 0, value: |m, t| m.watch_live as f64 / t.objects },
+    Row { name: "  folded updates", decimals: 0, value: |m, _| m.watch_folded as f64 },
     Row { name: "list + watch CPU, s", decimals: 2, value: |m, _| m.list_cpu + m.watch_cpu },
     Row { name: "relist CPU, s", decimals: 2, value: |m, _| m.relist_cpu },
     Row { name: "  peak, MB", decimals: 0, value: |m, _| m.relist_peak as f64 / MB },

@@ -1,4 +1,4 @@
-//! `spec` and `status` of a GameServer, as the peers in Rust declare them.
+//! `spec` and `status` of a GameServer, as one declares them for kube-rs.
 
 use std::collections::BTreeMap;
 
