@@ -75,6 +75,11 @@ impl<K: DeserializeOwned> ListStream<K> {
         self.meta.as_ref()
     }
 
+    /// How many bytes of the body were read so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.body.read
+    }
+
     fn failed(&mut self, cause: ListError) -> Error {
         self.body.incoming = None;
         Error::List { target: self.body.target.clone(), cause }
@@ -123,6 +128,11 @@ impl<K: DeserializeOwned> WatchStream<K> {
         self.decoder.next().map_err(|cause| self.failed(cause))
     }
 
+    /// How many bytes of the body were read so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.body.read
+    }
+
     fn failed(&self, cause: WatchError) -> Error {
         Error::Watch { target: self.body.target.clone(), cause }
     }
@@ -132,7 +142,7 @@ impl<K: DeserializeOwned> WatchStream<K> {
 
 impl Body {
     fn new(answer: Answer) -> Self {
-        Self { target: answer.target, incoming: Some(answer.body) }
+        Self { target: answer.target, incoming: Some(answer.body), read: 0 }
     }
 
     fn is_over(&self) -> bool {
@@ -146,6 +156,7 @@ impl Body {
                 // Trailers say nothing that is wanted here.
                 Some(Ok(frame)) => {
                     if let Ok(chunk) = frame.into_data() {
+                        self.read += chunk.len() as u64;
                         return Ok(Some(chunk));
                     }
                 }

@@ -114,6 +114,7 @@ impl<K: Object + DeserializeOwned> Reflector<K> {
                 }
             }
         }
+        self.tell_bytes(0, list.bytes_read());
         Ok(list.meta().cloned().unwrap_or_default())
     }
 

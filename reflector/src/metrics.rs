@@ -5,7 +5,8 @@ use crate::error::ReflectorError;
 /// Is told what an informer does, for counters and gauges. Every method does nothing if it is not written.
 ///
 /// The first argument is always the informer's name. The calls come from the paths from bytes to handlers, so they should be
-/// as quick as an atomic addition.
+/// as quick as an atomic addition. How many changes handlers have yet to hear of, client-go's `informer_queued_items`, is not
+/// told but asked for: [`Informer::pending`](crate::Informer::pending).
 ///
 /// # Example
 ///
@@ -39,9 +40,15 @@ pub trait Metrics: Send + Sync + 'static {
         let _ = (informer, events, took);
     }
 
-    /// An event of a watch was applied to the store, and all queues were told.
-    fn applied(&self, informer: &str) {
-        let _ = informer;
+    /// So many events of a watch, which were here together, were applied to the store, and all queues were told: client-go's
+    /// `informer_processing_latency_seconds`.
+    fn applied(&self, informer: &str, events: usize, took: Duration) {
+        let _ = (informer, events, took);
+    }
+
+    /// So many bytes of lists and watches were read since the last call.
+    fn read(&self, informer: &str, bytes: u64) {
+        let _ = (informer, bytes);
     }
 
     /// The store holds everything up to this version: client-go's `informer_store_resource_version`.

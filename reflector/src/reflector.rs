@@ -76,6 +76,8 @@ pub(crate) struct Opened<K> {
     /// When it was asked for.
     pub(crate) at: Instant,
     pub(crate) events: u64,
+    /// How many bytes were told of.
+    pub(crate) told_bytes: u64,
 }
 
 /// Events of a watch on their way into the cache.
@@ -175,7 +177,7 @@ impl<K: Object + DeserializeOwned> Reflector<K> {
         if !send_initial_events {
             self.progress.succeed();
         }
-        Ok(Opened { stream, at, events: 0 })
+        Ok(Opened { stream, at, events: 0, told_bytes: 0 })
     }
 
     /// Applies the events of a watch until it ends: those that are here at once, together.
@@ -205,6 +207,7 @@ impl<K: Object + DeserializeOwned> Reflector<K> {
                 }
             };
             self.apply(&mut batch);
+            watch.told_bytes = self.tell_bytes(watch.told_bytes, watch.stream.bytes_read());
             if let Some(ending) = ending {
                 return ending;
             }
@@ -252,11 +255,17 @@ impl<K: Object + DeserializeOwned> Reflector<K> {
         if batch.changes.is_empty() {
             return;
         }
-        let changes = batch.changes.len();
+        let (events, began) = (batch.changes.len(), Instant::now());
         self.cache.apply(batch.changes.drain(..));
-        for _ in 0..changes {
-            self.metrics.applied(&self.name);
+        self.metrics.applied(&self.name, events, began.elapsed());
+    }
+
+    /// Tells how many bytes were read since the last time, and returns how many there were in all.
+    pub(crate) fn tell_bytes(&self, told: u64, read: u64) -> u64 {
+        if read > told {
+            self.metrics.read(&self.name, read - told);
         }
+        read
     }
 
     /// The next event of a watch; none if it was one to be passed over.

@@ -97,6 +97,7 @@ impl<K: Object + DeserializeOwned> Reflector<K> {
                 },
                 WatchEvent::Bookmark(bookmark) if bookmark.initial_events_end => {
                     self.finish(relist, &bookmark.resource_version, watch.at);
+                    watch.told_bytes = self.tell_bytes(watch.told_bytes, watch.stream.bytes_read());
                     return Attempt::Complete(watch);
                 }
                 WatchEvent::Bookmark(_) => {}

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use lariat_api::ResourceVersion;
 use lariat_fixtures::{ScriptedServer, Step};
-use lariat_reflector::{Event, FilteringHandler, HandlerFns, Informer};
+use lariat_reflector::{Event, FilteringHandler, HandlerFns, Informer, Metrics, ReflectorError};
 use support::{Log, Widget, added, builder, deleted, informer, modified, shown, shown_request, widget};
 use tokio::time::{sleep, timeout};
 
@@ -344,4 +344,80 @@ async fn whether_an_object_changed_is_judged_before_the_transform() {
         ["add a@ initial", "add b@ initial", "update a@ a@", "update a@ a@", "delete b@"]
     );
     assert_eq!(informer.last_sync_resource_version(), "13");
+}
+
+/// RF-52 `[W]`: lists, watches, events, bytes and failures are counted.
+#[tokio::test(start_paused = true)]
+async fn what_an_informer_does_is_told_to_its_metrics() {
+    struct Lines(Log);
+
+    impl Metrics for Lines {
+        fn listed(&self, informer: &str, objects: usize, _: Duration) {
+            self.0.push(format!("{informer} listed {objects}"));
+        }
+
+        fn watch_opened(&self, _: &str) {
+            self.0.push("opened".into());
+        }
+
+        fn watch_ended(&self, _: &str, events: u64, took: Duration) {
+            self.0.push(format!("ended after {events} in {took:?}"));
+        }
+
+        fn applied(&self, _: &str, events: usize, _: Duration) {
+            self.0.push(format!("applied {events}"));
+        }
+
+        fn read(&self, _: &str, bytes: u64) {
+            assert!(bytes > 20, "{bytes}");
+            self.0.push("read".into());
+        }
+
+        fn bookmarked(&self, _: &str, version: &str) {
+            self.0.push(format!("bookmark {version}"));
+        }
+
+        fn failed(&self, _: &str, error: &ReflectorError) {
+            self.0.push(format!("failed, relist {}", error.causes_relist()));
+        }
+
+        fn handler_panicked(&self, _: &str) {
+            self.0.push("panicked".into());
+        }
+    }
+
+    let gone = support::error(410, "Expired");
+    let watch =
+        Step::watch(&[modified("a", 11), added("b", 12)]).then(Duration::from_secs(2), format!("{gone}\n"));
+    let server = ScriptedServer::new([
+        Step::list("10", &[widget("a", 1)]),
+        watch,
+        Step::list("13", &[widget("a", 11)]),
+        Step::watch(&[]).hold(),
+    ]);
+    let log = Log::default();
+    let informer = builder(&server, &Log::default()).metrics(Arc::new(Lines(log.clone()))).build();
+    informer.add_handler(HandlerFns::new().on_update(|_, _| panic!("on purpose"))).unwrap();
+    run(&informer, 8).await.unwrap();
+    let mut lines = log.lines();
+    // The handler has a task of its own.
+    let panics = lines.iter().filter(|line| *line == "panicked").count();
+    lines.retain(|line| line != "panicked");
+    assert_eq!(panics, 1);
+    let want = [
+        "read",
+        "widgets.example.dev listed 1",
+        "bookmark 10",
+        "opened",
+        "applied 2",
+        "read",
+        "read",
+        "ended after 3 in 2s",
+        "failed, relist true",
+        "read",
+        "widgets.example.dev listed 1",
+        "bookmark 13",
+        "opened",
+    ];
+    assert_eq!(lines, want);
 }
