@@ -46,11 +46,18 @@ impl ObjectKey {
         if namespace.is_empty() {
             return Self(name.into());
         }
-        let mut text = String::with_capacity(namespace.len() + 1 + name.len());
-        text.push_str(namespace);
-        text.push('/');
-        text.push_str(name);
-        Self(text.into())
+        let length = namespace.len() + 1 + name.len();
+        // A key is made for each object that comes. Nearly all fit where nothing need be allocated for the text alone.
+        let mut short = [0; 128];
+        if let Some(text) = short.get_mut(..length) {
+            text[..namespace.len()].copy_from_slice(namespace.as_bytes());
+            text[namespace.len()] = b'/';
+            text[namespace.len() + 1..].copy_from_slice(name.as_bytes());
+            if let Ok(text) = str::from_utf8(text) {
+                return Self(text.into());
+            }
+        }
+        Self([namespace, "/", name].concat().into())
     }
 
     /// A key of any form, for what is cached under a key of its own choosing.

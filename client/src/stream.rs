@@ -38,6 +38,8 @@ struct Body {
     target: String,
     /// None once it has ended, in whatever way.
     incoming: Option<Incoming>,
+    /// How many bytes were read.
+    read: u64,
 }
 
 // === impl ListStream ===

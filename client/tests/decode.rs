@@ -126,6 +126,33 @@ fn an_item_that_is_not_utf8_is_one_bad_item() {
     assert!(meta.is_ok());
 }
 
+/// Also where it is in a field that nobody reads, in the middle of a chunk that is good before and after.
+#[test]
+fn an_object_that_is_not_utf8_is_one_bad_item_wherever_it_is_cut() {
+    let good =
+        |name: &str| format!(r#"{{"metadata":{{"name":"{name}","managedFields":["ü"]}}}}"#).into_bytes();
+    let bad = [br#"{"metadata":{"name":"b","managedFields":["#.as_slice(), b"\"\xff\"]}}"].concat();
+    let body = [b"{\"items\":[".as_slice(), &good("a"), b",", &bad, b" , ", &good("c"), b"]}"].concat();
+    for cut in 0..=body.len() {
+        let mut decoder = ListDecoder::<DynamicObject>::new();
+        let mut names = Vec::new();
+        for half in [&body[..cut], &body[cut..]] {
+            decoder.push(Bytes::copy_from_slice(half));
+            while let Some(item) = decoder.next().unwrap() {
+                names.push(match item {
+                    Item::Object(object) => object.name().to_owned(),
+                    Item::Undecodable(item) => {
+                        assert_eq!(item.raw, bad, "cut at {cut}");
+                        "bad".to_owned()
+                    }
+                });
+            }
+        }
+        assert_eq!(names, ["a", "bad", "c"], "cut at {cut}");
+        assert!(decoder.finish().is_ok());
+    }
+}
+
 #[test]
 fn a_list_of_any_shape_survives_any_cuts() {
     for seed in 0..2_000 {

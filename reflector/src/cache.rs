@@ -139,8 +139,8 @@ impl<K: Object> Cache<K> {
         Ok(Gone { key, version, object: transformed.is_ok().then(|| Arc::new(object)) })
     }
 
-    /// Applies what a watch said, in one step, then tells the handlers.
-    pub(crate) fn apply(&self, changes: impl IntoIterator<Item = Change<K>>) {
+    /// Applies what a watch said, in one step, then tells the handlers. Returns how far the slowest of them is behind.
+    pub(crate) fn apply(&self, changes: impl IntoIterator<Item = Change<K>>) -> usize {
         let audience = self.audience();
         let mut story = Vec::new();
         let mut reached = self.version.current();
@@ -173,7 +173,7 @@ impl<K: Object> Cache<K> {
             }
         });
         self.version.advance(&reached);
-        audience.tell(story);
+        audience.tell(story)
     }
 
     /// Makes the cache equal to a list in one step, then tells of the deletions and of the changes in the list's order.
@@ -273,13 +273,11 @@ impl<K: Object> Fresh<K> {
 }
 
 impl<K: Object> Audience<K> {
-    /// Tells all of what is a story, in order.
-    fn tell(&self, story: Vec<Event<K>>) {
-        let Some((last, others)) = self.listeners.split_last() else { return };
-        for listener in others {
-            listener.send(story.iter().cloned());
-        }
-        last.send(story);
+    /// Tells all of what is a story, in order. Returns how far the slowest is behind.
+    fn tell(&self, story: Vec<Event<K>>) -> usize {
+        let Some((last, others)) = self.listeners.split_last() else { return 0 };
+        let behind = others.iter().map(|listener| listener.send(story.iter().cloned())).max().unwrap_or(0);
+        behind.max(last.send(story))
     }
 
     /// Adds to a story that `new` took the place of `old`.

@@ -8,13 +8,15 @@ use lariat_api::{EventError, Object, Randomness, Status, WatchEvent};
 use lariat_client::decode::WatchError;
 use lariat_client::{Api, Error, Undecodable, WatchParams, WatchStream};
 use serde::de::DeserializeOwned;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::backoff::Backoff;
 use crate::cache::{Cache, Change};
 use crate::error::{ErrorHandler, ReflectorError};
 use crate::limits::{
-    EVENTS_AT_ONCE, IDLE_WATCH, INTERNAL_ERROR_SERIES, MIN_WATCH_TIMEOUT, SHORT_WATCH, SHORT_WATCHES_AT_ONCE,
+    COALESCE_FROM, EVENTS_AT_ONCE, IDLE_WATCH, INTERNAL_ERROR_SERIES, MIN_WATCH_TIMEOUT, SHORT_WATCH,
+    SHORT_WATCHES_AT_ONCE,
 };
 use crate::metrics::Metrics;
 use crate::progress::Progress;
@@ -206,10 +208,14 @@ impl<K: Object + DeserializeOwned> Reflector<K> {
                     None => break None,
                 }
             };
-            self.apply(&mut batch);
+            let behind = self.apply(&mut batch);
             watch.told_bytes = self.tell_bytes(watch.told_bytes, watch.stream.bytes_read());
             if let Some(ending) = ending {
                 return ending;
+            }
+            // A handler that was woken by this task may have to wait for its thread.
+            if behind > COALESCE_FROM / 2 {
+                yield_now().await;
             }
         }
     }
@@ -251,13 +257,15 @@ impl<K: Object + DeserializeOwned> Reflector<K> {
         Ok(())
     }
 
-    fn apply(&self, batch: &mut Batch<K>) {
+    /// Applies a batch, and returns how far the slowest handler is behind.
+    fn apply(&self, batch: &mut Batch<K>) -> usize {
         if batch.changes.is_empty() {
-            return;
+            return 0;
         }
         let (events, began) = (batch.changes.len(), Instant::now());
-        self.cache.apply(batch.changes.drain(..));
+        let behind = self.cache.apply(batch.changes.drain(..));
         self.metrics.applied(&self.name, events, began.elapsed());
+        behind
     }
 
     /// Tells how many bytes were read since the last time, and returns how many there were in all.

@@ -42,8 +42,9 @@ pub(crate) struct Ends<K> {
 }
 
 impl<K: Object> Listener<K> {
-    pub(crate) fn send(&self, events: impl IntoIterator<Item = Event<K>>) {
-        self.queue.push(events);
+    /// Returns how far behind the handler is.
+    pub(crate) fn send(&self, events: impl IntoIterator<Item = Event<K>>) -> usize {
+        self.queue.push(events)
     }
 
     /// Whether it is to be told of everything now, and then not for a period.

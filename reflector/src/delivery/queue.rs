@@ -70,21 +70,23 @@ impl<K: Object> Queue<K> {
         Arc::new(Self { state: Mutex::new(state), is_cancelled: AtomicBool::new(false) })
     }
 
-    /// Adds changes under one lock, and wakes who waits for one.
-    pub(crate) fn push(&self, events: impl IntoIterator<Item = Event<K>>) {
+    /// Adds changes under one lock, and wakes who waits for one. Returns how many are pending.
+    pub(crate) fn push(&self, events: impl IntoIterator<Item = Event<K>>) -> usize {
         let mut state = self.state();
         if state.is_closed {
-            return;
+            return 0;
         }
         events.into_iter().for_each(|event| state.push(event));
-        if state.len == 0 {
-            return;
+        let pending = state.len;
+        if pending == 0 {
+            return 0;
         }
         let waiting = state.waiting.take();
         drop(state);
         if let Some(waiting) = waiting {
             waiting.wake();
         }
+        pending
     }
 
     /// Moves up to `most` changes to `batch`; ready without any once the queue is closed and empty.
@@ -268,6 +270,7 @@ fn fold<K>(before: Event<K>, event: Event<K>) -> Folded<K> {
 mod tests {
     use std::collections::BTreeMap;
     use std::future::poll_fn;
+    use std::sync::atomic::AtomicUsize;
 
     use lariat_api::{DynamicObject, Randomness};
 
@@ -344,7 +347,9 @@ mod tests {
                         truth.insert(name, new.clone());
                         queue.push([Event::Updated { old, new }]);
                     }
-                    Some(_) => queue.push([deleted(truth.remove(&name).unwrap())]),
+                    Some(_) => {
+                        queue.push([deleted(truth.remove(&name).unwrap())]);
+                    }
                 }
                 most = most.max(queue.state().slots.len());
                 if random.below(10_000) == 0 {
@@ -376,6 +381,30 @@ mod tests {
         let story = drain(&queue).await;
         let Some(Event::Deleted(told)) = story.last() else { panic!("{story:?}") };
         assert!(Arc::ptr_eq(told.object(), &first), "{told:?}");
+    }
+
+    #[tokio::test]
+    async fn changes_that_come_together_wake_once_and_stay_in_order() {
+        struct Count(AtomicUsize);
+
+        impl std::task::Wake for Count {
+            fn wake(self: Arc<Self>) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+
+        let (queue, count) = (Queue::new(), Arc::new(Count(AtomicUsize::new(0))));
+        let waker = Waker::from(count.clone());
+        let mut batch = VecDeque::new();
+        assert!(queue.poll_take(&mut Context::from_waker(&waker), &mut batch, 9).is_pending());
+        assert_eq!(queue.push([]), 0);
+        assert_eq!(count.0.load(Ordering::Relaxed), 0, "nothing to take");
+        let added = (0..5).map(|name| Event::Added { object: object(name, 1), is_in_initial_list: false });
+        assert_eq!(queue.push(added), 5);
+        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+        let names: Vec<_> =
+            drain(&queue).await.iter().map(|event| event.key().unwrap().to_string()).collect();
+        assert_eq!(names, ["o0", "o1", "o2", "o3", "o4"]);
     }
 
     #[tokio::test]

@@ -7,19 +7,20 @@ use k8s_openapi::api::core::v1::PodTemplateSpec;
 use lariat::api::{Interned, Text};
 use serde::Deserialize;
 
+/// The whole of it is shared: beside the host port, the servers of a fleet have the same.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct GameServerSpec {
-    pub container: Interned<String>,
-    pub ports: Interned<Vec<GameServerPort>>,
+    pub container: String,
+    pub ports: Vec<GameServerPort>,
     pub health: Health,
-    pub scheduling: Interned<String>,
-    pub sdk_server: Interned<SdkServer>,
+    pub scheduling: String,
+    pub sdk_server: SdkServer,
     pub template: Interned<PodTemplateSpec>,
-    pub players: Interned<Option<PlayersSpec>>,
-    pub counters: Interned<BTreeMap<String, CounterStatus>>,
-    pub lists: Interned<BTreeMap<String, ListStatus>>,
-    pub eviction: Interned<Option<Eviction>>,
+    pub players: Option<PlayersSpec>,
+    pub counters: BTreeMap<String, CounterStatus>,
+    pub lists: BTreeMap<String, ListStatus>,
+    pub eviction: Option<Eviction>,
     pub immutable_replicas: i32,
 }
 

@@ -6,7 +6,7 @@ mod collect;
 mod gameserver;
 
 use gameserver::{GameServerSpec, GameServerStatus};
-use lariat::api::{Kind, Object, ObjectMeta, Resource};
+use lariat::api::{Interned, Kind, Object, ObjectMeta, Resource};
 use lariat_benches::peer::{Peer, Stateful};
 use serde::Deserialize;
 
@@ -15,7 +15,7 @@ struct GameServer {
     metadata: ObjectMeta,
     #[serde(default)]
     #[allow(dead_code)]
-    spec: GameServerSpec,
+    spec: Interned<GameServerSpec>,
     #[serde(default)]
     status: GameServerStatus,
 }
