@@ -13,7 +13,7 @@ use shuttle::{Runner, future, thread};
 
 use super::*;
 use crate::cache::Change;
-use crate::delivery::{Delivery, Handler};
+use crate::delivery::{Delivery, Event, Handler, Subscription};
 use crate::handler::Deleted;
 use crate::metrics::NoMetrics;
 use crate::relist::Relist;

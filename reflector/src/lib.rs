@@ -26,6 +26,7 @@ mod handler;
 mod informer;
 mod limits;
 mod list;
+mod membership;
 mod metrics;
 mod mutation_cache;
 mod not_synced;
