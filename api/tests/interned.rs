@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // a test fails by panicking
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lariat_api::{DynamicObject, Interned, ObjectMeta, Randomness, TextMap};
 use serde::{Deserialize, Serialize};
@@ -24,9 +25,16 @@ fn decode(text: &str) -> Interned<Labels> {
     serde_json::from_str(text).unwrap()
 }
 
+/// The table is one for the process: what one test floods it with, another would miss in it.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Any JSON, written in any way: with escapes, in any order of keys, with white space.
 #[test]
 fn an_interned_value_is_what_plain_decoding_gives() {
+    let _turn = turn();
     for seed in 0..3_000 {
         let random = Randomness::seeded(seed);
         let value = random_value(&random, 4);
@@ -45,6 +53,7 @@ fn an_interned_value_is_what_plain_decoding_gives() {
 
 #[test]
 fn what_is_no_value_is_an_error_each_time() {
+    let _turn = turn();
     for text in [r#"{"a":1}"#, r#"{"a":"\ud800"}"#, r#"{"a":"b""#, "[]", "", r#"{"a":"b",}"#, "7"] {
         for _ in 0..4 {
             assert!(serde_json::from_str::<Interned<Labels>>(text).is_err(), "{text}");
@@ -54,6 +63,7 @@ fn what_is_no_value_is_an_error_each_time() {
 
 #[test]
 fn equal_texts_are_shared_from_the_third_time_on() {
+    let _turn = turn();
     let text = r#"{"shared":"from the third"}"#;
     let (first, second, third) = (decode(text), decode(text), decode(text));
     assert!(!Interned::is_shared(&first, &second));
@@ -67,6 +77,7 @@ fn equal_texts_are_shared_from_the_third_time_on() {
 
 #[test]
 fn the_same_text_may_be_several_things() {
+    let _turn = turn();
     for _ in 0..3 {
         let number: Interned<u32> = serde_json::from_str("17").unwrap();
         let wide: Interned<u64> = serde_json::from_str("17").unwrap();
@@ -80,6 +91,7 @@ fn the_same_text_may_be_several_things() {
 
 #[test]
 fn a_change_is_seen_by_nobody_else() {
+    let _turn = turn();
     let text = r#"{"changed":"by one"}"#;
     let (_, second, mut third) = (decode(text), decode(text), decode(text));
     third.insert("more".into(), "1".into());
@@ -90,6 +102,7 @@ fn a_change_is_seen_by_nobody_else() {
 
 #[test]
 fn what_nobody_has_is_forgotten() {
+    let _turn = turn();
     #[derive(Default)]
     struct Held(#[allow(dead_code)] String);
 
@@ -117,6 +130,7 @@ fn what_nobody_has_is_forgotten() {
 /// The table is bounded. What does not fit is right all the same.
 #[test]
 fn more_values_than_the_table_has_room_for() {
+    let _turn = turn();
     let decode = |number: usize| -> Interned<Vec<usize>> {
         serde_json::from_str(&format!("[{number},1,2,3]")).unwrap()
     };
@@ -130,6 +144,7 @@ fn more_values_than_the_table_has_room_for() {
 
 #[test]
 fn a_long_text_is_decoded_as_ever() {
+    let _turn = turn();
     let text = json!({"long": "x".repeat(20_000)}).to_string();
     let (first, _, third) = (decode(&text), decode(&text), decode(&text));
     assert!(first == third && !Interned::is_shared(&first, &third));
@@ -137,6 +152,7 @@ fn a_long_text_is_decoded_as_ever() {
 
 #[test]
 fn a_default_takes_no_memory_and_can_be_changed() {
+    let _turn = turn();
     let mut labels = Interned::<Labels>::default();
     assert!(labels.is_empty() && Interned::is_shared(&labels, &Interned::default()));
     labels.insert("a".into(), "b".into());
@@ -147,6 +163,7 @@ fn a_default_takes_no_memory_and_can_be_changed() {
 /// As before it was written by hand: nulls, unknown fields, fields in any order, metadata within flattened objects.
 #[test]
 fn metadata_comes_out_as_it_went_in() {
+    let _turn = turn();
     for seed in 0..2_000 {
         let random = Randomness::seeded(seed);
         let mut fields = Map::new();
@@ -199,6 +216,7 @@ fn metadata_comes_out_as_it_went_in() {
 
 #[test]
 fn a_map_of_texts_is_a_map() {
+    let _turn = turn();
     let mut map: TextMap = serde_json::from_str(r#"{"b":"2","a":"1","b":"3"}"#).unwrap();
     assert_eq!(map.iter().collect::<Vec<_>>(), [("a", "1"), ("b", "3")]);
     assert_eq!(map.insert("c", "4"), None);
