@@ -36,7 +36,7 @@ impl<K: Object> Informer<K> {
 
     /// Adds a handler that is told of every object again each `period`, as an update from itself to itself; zero for never.
     ///
-    /// Periods under a second are a second. An informer without a [resync period](InformerBuilder::resync_period) tells nobody.
+    /// Periods under a second are a second. An informer without a [resync period](crate::InformerBuilder::resync_period) tells nobody.
     /// Before the start a shorter period than the informer's shortens how often it looks who is due; later it is lengthened
     /// to that.
     ///
