@@ -216,12 +216,8 @@ impl<K: Object> Cache<K> {
         audience.tell(story);
     }
 
-    /// Whether the cache holds an object in this very version, as it was before the transform.
-    pub(crate) fn holds(&self, fresh: &Fresh<K>) -> bool {
-        self.is_same(self.store.get(fresh.key.as_str()).as_ref(), fresh)
-    }
-
-    fn is_same(&self, held: Option<&Arc<K>>, fresh: &Fresh<K>) -> bool {
+    /// Whether what is held is an object in this very version, as it was before the transform.
+    pub(crate) fn is_same(&self, held: Option<&Arc<K>>, fresh: &Fresh<K>) -> bool {
         let Some(held) = held else { return false };
         if held.uid() != fresh.object.uid() {
             return false;

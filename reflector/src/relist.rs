@@ -39,9 +39,9 @@ impl<K: Object> Relist<K> {
     pub(crate) fn take(&mut self, fresh: Fresh<K>, cache: &Cache<K>) {
         self.objects += 1;
         if !self.cache_was_empty {
-            let known = cache.store().get_key_value(fresh.key.as_str()).map(|(known, _)| known);
+            let (known, held) = cache.store().get_key_value(fresh.key.as_str()).unzip();
             self.present.insert(known.unwrap_or_else(|| fresh.key.clone()));
-            if !self.keeps_unchanged && cache.holds(&fresh) {
+            if !self.keeps_unchanged && cache.is_same(held.as_ref(), &fresh) {
                 return;
             }
         }

@@ -8,7 +8,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use crate::desk::{Counters, Desk, LogKey, panic_text};
 use crate::sync::{Arc, AtomicUsize, Ordering};
@@ -230,11 +230,13 @@ impl WorkersHandle {
     ///
     /// # Panics
     ///
-    /// Outside a tokio runtime.
+    /// Outside a tokio runtime, or if a worker did outside of its handler.
     pub fn set_count(&mut self, count: usize) {
         let count = count.max(1);
         // Those who have ended are not needed any more.
-        while self.tasks.try_join_next().is_some() {}
+        while let Some(ended) = self.tasks.try_join_next() {
+            pass_on(ended);
+        }
         if count < self.count {
             self.retirement.surplus.fetch_add(self.count - count, Ordering::AcqRel);
             self.retirement.changed.notify_waiters();
@@ -270,13 +272,7 @@ impl Future for WorkersHandle {
         loop {
             match std::task::ready!(self.tasks.poll_join_next(cx)) {
                 None => return Poll::Ready(()),
-                Some(Ok(())) => {}
-                Some(Err(failure)) => {
-                    // A worker that was not aborted by a panic was by the end of the runtime.
-                    if let Ok(cause) = failure.try_into_panic() {
-                        panic::resume_unwind(cause);
-                    }
-                }
+                Some(ended) => pass_on(ended),
             }
         }
     }
@@ -289,6 +285,13 @@ impl fmt::Debug for WorkersHandle {
             .field("failures", &self.failures())
             .field("panics", &self.panics())
             .finish()
+    }
+}
+
+/// Panics if a worker did. One that was not aborted by a panic was by the end of the runtime.
+fn pass_on(ended: Result<(), JoinError>) {
+    if let Some(cause) = ended.err().and_then(|failure| failure.try_into_panic().ok()) {
+        panic::resume_unwind(cause);
     }
 }
 
