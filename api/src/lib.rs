@@ -17,6 +17,7 @@ mod dynamic;
 pub mod fields;
 mod int_or_string;
 mod interned;
+pub mod json;
 mod key;
 mod kind;
 pub mod labels;

@@ -8,7 +8,7 @@ use serde::de::{
 };
 use serde_json::value::RawValue;
 
-use crate::{Metadata, ObjectMeta, Status};
+use crate::{Metadata, ObjectMeta, Status, json};
 
 /// One event of a watch.
 ///
@@ -87,12 +87,7 @@ impl<K: DeserializeOwned> WatchEvent<K> {
     ///
     /// See [`EventError`].
     pub fn from_json(text: &str) -> Result<Self, EventError> {
-        let mut json = serde_json::Deserializer::from_str(text);
-        let decoded = json.deserialize_map(EnvelopeVisitor(PhantomData)).and_then(|decoded| {
-            json.end()?;
-            Ok(decoded)
-        });
-        match decoded {
+        match json::from_str(text) {
             Ok(Envelope::Event(event)) => Ok(event),
             Ok(Envelope::UnknownType(kind)) => Err(EventError::UnknownType(kind)),
             Ok(Envelope::Missing(field)) => Err(EventError::Missing(field)),
@@ -159,6 +154,12 @@ impl<'de> Deserialize<'de> for Type {
         }
 
         deserializer.deserialize_str(TypeVisitor)
+    }
+}
+
+impl<'de, K: DeserializeOwned> Deserialize<'de> for Envelope<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EnvelopeVisitor(PhantomData))
     }
 }
 

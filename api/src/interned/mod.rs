@@ -11,6 +11,8 @@ use std::sync::Arc;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
+use crate::json;
+
 /// A value that is decoded once for all who have it.
 ///
 /// The pods of a deployment differ in a few fields; templates, owners and labels are the same in all. Wrapped in this type, such a
@@ -170,7 +172,7 @@ impl<T: Default + Serialize + Send + Sync + 'static> Serialize for Interned<T> {
 
 /// The name by which `serde_json` is asked for the text of a value. Any other deserializer, and a `serde_json` that has another
 /// name for it, takes it for that of a newtype, which is decoded as usual.
-const RAW_VALUE: &str = "$serde_json::private::RawValue";
+pub(crate) const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
 impl<'de, T: DeserializeOwned + Send + Sync + 'static> Deserialize<'de> for Interned<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -218,7 +220,7 @@ impl<T: DeserializeOwned + Send + Sync + 'static> Visitor<'_> for TextSeed<T> {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Interned<T>, E> {
-        table::find_or_make::<T, T, _>(text, || serde_json::from_str(text).map_err(E::custom))
+        table::find_or_make::<T, T, _>(text, || json::from_str(text).map_err(E::custom))
             .map(|value| Interned(Some(value)))
     }
 }

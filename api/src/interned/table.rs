@@ -20,8 +20,13 @@ static DEFAULTS: RwLock<Option<Defaults>> = RwLock::new(None);
 
 type Defaults = HashMap<TypeId, &'static (dyn Any + Send + Sync), FixedState>;
 
+/// With fewer entries no part is looked through for those that nobody has.
+const FEWEST: usize = 16;
+
 struct Part {
     entries: HashTable<Entry>,
+    /// How many entries there have to be for another look at which of them nobody has.
+    full: usize,
     /// Hashes of texts that came once, each in the slot that it belongs to.
     seen: [u64; INTERNED_SEEN],
 }
@@ -89,7 +94,7 @@ fn part(hash: u64) -> MutexGuard<'static, Part> {
 
 impl Part {
     const fn new() -> Self {
-        Self { entries: HashTable::new(), seen: [0; INTERNED_SEEN] }
+        Self { entries: HashTable::new(), full: FEWEST, seen: [0; INTERNED_SEEN] }
     }
 
     fn find<T: Send + Sync + 'static>(&self, hash: u64, kind: TypeId, text: &str) -> Option<Arc<T>> {
@@ -118,8 +123,11 @@ impl Part {
     }
 
     /// Forgets what nobody has; if the part is full nonetheless, half of the rest: whoever has that goes on having it, and those
-    /// who come later share another copy.
+    /// who come later share another copy. Looks at all only when there are twice as many as were found the last time.
     fn make_room(&mut self) {
+        if self.entries.len() < self.full {
+            return;
+        }
         self.entries.retain(|entry| entry.value.strong_count() > 0);
         if self.entries.len() >= INTERNED_IN_PART {
             let mut keep = false;
@@ -128,5 +136,6 @@ impl Part {
                 keep
             });
         }
+        self.full = (2 * self.entries.len()).clamp(FEWEST, INTERNED_IN_PART);
     }
 }

@@ -1,9 +1,9 @@
 use std::marker::PhantomData;
-use std::ops::Range;
 use std::str;
 
 use bytes::{Bytes, BytesMut};
-use lariat_api::ListMeta;
+use bytestring::ByteString;
+use lariat_api::{ListMeta, json};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Error as _};
 
@@ -34,8 +34,10 @@ pub struct ListDecoder<K> {
     scanner: Scanner,
     chunk: Bytes,
     at: usize,
-    /// How many bytes of the chunk are UTF-8, from where it was looked at up to where it was not any more.
-    checked: Range<usize>,
+    /// The chunk from where it was first looked at up to where it is not UTF-8 any more.
+    checked: ByteString,
+    /// Where that begins in the chunk.
+    checked_from: usize,
     /// What earlier chunks held of the item that is being read.
     carried: BytesMut,
     envelope: Vec<u8>,
@@ -80,7 +82,8 @@ impl<K: DeserializeOwned> ListDecoder<K> {
             scanner: Scanner::default(),
             chunk: Bytes::new(),
             at: 0,
-            checked: 0..0,
+            checked: ByteString::new(),
+            checked_from: 0,
             carried: BytesMut::new(),
             envelope: Vec::new(),
             kind: PhantomData,
@@ -93,7 +96,7 @@ impl<K: DeserializeOwned> ListDecoder<K> {
         self.scanner.end_chunk(self.chunk.len());
         self.chunk = chunk;
         self.at = 0;
-        self.checked = 0..0;
+        self.checked = ByteString::new();
     }
 
     /// The next item that is complete, or none if more bytes are needed.
@@ -141,19 +144,15 @@ impl<K: DeserializeOwned> ListDecoder<K> {
     /// Decodes the object that begins here, if the chunk holds it whole and it is as it should be. Else the scanner has to say
     /// where it ends.
     fn decode_whole(&mut self, start: usize) -> Option<K> {
-        if !self.checked.contains(&start) {
-            // A character may be cut by the chunk's end, or be none: what is before is good.
-            let good = match str::from_utf8(&self.chunk[start..]) {
-                Ok(text) => text.len(),
-                Err(error) => error.valid_up_to(),
-            };
-            self.checked = start..start + good;
+        if !(self.checked_from..self.checked_from + self.checked.len()).contains(&start) {
+            // The bytes are checked once for the chunk. A character may be cut by its end, or be none: what is before is good.
+            let rest = self.chunk.slice(start..);
+            self.checked = ByteString::try_from(rest.clone())
+                .or_else(|error| ByteString::try_from(rest.slice(..error.valid_up_to())))
+                .ok()?;
+            self.checked_from = start;
         }
-        // The bytes are checked once for the chunk, the rest of which is looked at from here.
-        let text = &self.chunk[start..self.checked.end];
-        let mut values = serde_json::Deserializer::from_slice(text).into_iter::<K>();
-        let object = values.next()?.ok()?;
-        let length = values.byte_offset();
+        let (object, length) = json::first::<K>(self.checked.get(start - self.checked_from..)?)?;
         if length > MAX_OBJECT {
             return None;
         }
@@ -198,7 +197,7 @@ impl<K: DeserializeOwned> Default for ListDecoder<K> {
 
 fn decode<K: DeserializeOwned>(text: &[u8], raw: impl FnOnce() -> Bytes) -> Item<K> {
     let decoded = match str::from_utf8(text) {
-        Ok(text) => serde_json::from_str(text),
+        Ok(text) => json::from_str(text),
         Err(error) => Err(serde_json::Error::custom(error)),
     };
     match decoded {
