@@ -16,14 +16,14 @@ use crate::time::Time;
 ///
 /// ```
 /// use lariat_client::Client;
-/// use lariat_leaderelection::{Elector, ElectorConfig, LeaseLock};
+/// use lariat_leaderelection::{Elector, ElectorConfig, LeaseLock, Leading};
 ///
 /// # async fn run(client: Client, shutdown: impl Future<Output = ()>) -> Result<(), Box<dyn std::error::Error>> {
 /// let lock = LeaseLock::new(&client, "agones-system", "agones-controller-lock")?;
 /// let mut elector = Elector::new(lock, ElectorConfig::new("pod-7f9c"))?;
 /// let handle = elector.handle();
 /// elector
-///     .run(shutdown, async |leading| {
+///     .run(shutdown, async |leading: Leading| {
 ///         println!("{} leads", leading.identity());
 ///         leading.stopping().await;
 ///     })
@@ -55,12 +55,12 @@ enum Interrupt {
 ///
 /// If it is dropped, the token is invalid and the work is dropped; the Lease is not given back, and others wait for the lease
 /// duration.
-pub async fn run_as_leader<L: Lock, W: AsyncFnMut(Leading) -> T, T>(
+pub async fn run_as_leader<L: Lock, W: Future>(
     lock: L,
     config: ElectorConfig,
     shutdown: impl Future<Output = ()>,
-    work: W,
-) -> Result<Option<T>, ConfigError> {
+    work: impl FnMut(Leading) -> W,
+) -> Result<Option<W::Output>, ConfigError> {
     Ok(Elector::new(lock, config)?.run(shutdown, work).await)
 }
 
@@ -92,11 +92,11 @@ impl<L: Lock> Elector<L> {
     /// # Cancel safety
     ///
     /// As [`run_as_leader`].
-    pub async fn run<W: AsyncFnMut(Leading) -> T, T>(
+    pub async fn run<W: Future>(
         &mut self,
         shutdown: impl Future<Output = ()>,
-        mut work: W,
-    ) -> Option<T> {
+        mut work: impl FnMut(Leading) -> W,
+    ) -> Option<W::Output> {
         let mut shutdown = pin!(shutdown);
         loop {
             let held = tokio::select! {
@@ -118,12 +118,12 @@ impl<L: Lock> Elector<L> {
     }
 
     /// A term, from the write that got the Lease to when it is given back or lost.
-    async fn lead<W: AsyncFnMut(Leading) -> T, T>(
+    async fn lead<W: Future>(
         &mut self,
         held: Held,
         mut shutdown: Pin<&mut impl Future<Output = ()>>,
-        work: &mut W,
-    ) -> Result<Option<T>, EndReason> {
+        work: &mut impl FnMut(Leading) -> W,
+    ) -> Result<Option<W::Output>, EndReason> {
         let Self { candidate } = self;
         let (config, name) = (candidate.config.clone(), candidate.lock.name().to_owned());
         let mut keeper = Keeper { valid_until: held.sent + config.renew_deadline, reign: None };
