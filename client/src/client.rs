@@ -19,6 +19,7 @@ use crate::config::Config;
 use crate::connect::{Connector, ConnectorService, TcpConnector};
 use crate::decode::WatchError;
 use crate::error::{Error, TransportError};
+use crate::fence::{Fence, Fenced};
 use crate::limits::{ANSWER_TIMEOUT, MAX_ERROR_BODY, RETRIES};
 use crate::retry;
 
@@ -42,10 +43,15 @@ use crate::retry;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Client(Arc<Inner>);
+pub struct Client {
+    inner: Arc<Inner>,
+    /// Asked before each write.
+    fence: Option<Arc<dyn Fence>>,
+}
 
 struct Inner {
     http: HttpClient<HttpsConnector<ConnectorService>, Full<Bytes>>,
+    connector: Arc<dyn Connector>,
     config: Config,
     user_agent: HeaderValue,
     /// How often a request is sent again.
@@ -95,15 +101,52 @@ impl Client {
         }
     }
 
+    /// A client of the same server that asks `fence` before each write, one that is sent again included. It shares the connections.
+    ///
+    /// If the fence says no, the write fails with [`Error::Fenced`] and is not sent. Reads are not asked for.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use lariat_client::{Client, Config, Fence, Fenced};
+    ///
+    /// struct Closed;
+    ///
+    /// impl Fence for Closed {
+    ///     fn check(&self) -> Result<(), Fenced> {
+    ///         Err(Fenced::new("this is a standby"))
+    ///     }
+    /// }
+    /// # fn read_only(client: &Client) -> Client {
+    /// client.fenced(Arc::new(Closed))
+    /// # }
+    /// ```
+    pub fn fenced(&self, fence: Arc<dyn Fence>) -> Self {
+        Self { inner: self.inner.clone(), fence: Some(fence) }
+    }
+
+    /// A client of the same server, made as this one was, with connections of its own.
+    ///
+    /// For requests that must not wait behind others; [`ClientBuilder::retries`] and the rest can be changed before it is built.
+    /// It asks no fence.
+    pub fn separate(&self) -> ClientBuilder {
+        let Inner { config, connector, user_agent, retries, .. } = &*self.inner;
+        ClientBuilder {
+            config: config.clone(),
+            connector: connector.clone(),
+            user_agent: user_agent.clone(),
+            retries: *retries,
+        }
+    }
+
     /// The configuration that the client was made from.
     pub fn config(&self) -> &Config {
-        &self.0.config
+        &self.inner.config
     }
 
     /// How many requests were sent again so far: because the server asked for it with `Retry-After` (429 and 5xx), or because
     /// the connection of a read broke before the answer came.
     pub fn retried(&self) -> u64 {
-        self.0.retried.load(Ordering::Relaxed)
+        self.inner.retried.load(Ordering::Relaxed)
     }
 
     /// Sends a request and looks at the status of the answer.
@@ -121,7 +164,8 @@ impl Client {
     ) -> Result<Answer, Error> {
         let response = match self.persist(&accept, &method, &target, body).await {
             Ok(response) => response,
-            Err(cause) => return Err(Error::Transport { method, target, cause }),
+            Err(Failure::Transport(cause)) => return Err(Error::Transport { method, target, cause }),
+            Err(Failure::Fenced(cause)) => return Err(Error::Fenced { method, target, cause }),
         };
         let code = response.status();
         let (head, body) = response.into_parts();
@@ -142,11 +186,12 @@ impl Client {
         method: &Method,
         target: &str,
         body: Bytes,
-    ) -> Result<Response<Incoming>, TransportError> {
-        for attempt in 1..=self.0.retries {
+    ) -> Result<Response<Incoming>, Failure> {
+        for attempt in 1..=self.inner.retries {
+            self.ask_fence(method)?;
             let outcome = self.exchange(accept, method, target, body.clone()).await;
-            let Some(delay) = retry::delay(method, &outcome) else { return outcome };
-            self.0.retried.fetch_add(1, Ordering::Relaxed);
+            let Some(delay) = retry::delay(method, &outcome) else { return Ok(outcome?) };
+            self.inner.retried.fetch_add(1, Ordering::Relaxed);
             match outcome {
                 // A connection that was idle may be gone at any time; nobody needs to hear of one.
                 Err(error) if attempt > 1 => {
@@ -162,7 +207,15 @@ impl Client {
             }
             tokio::time::sleep(delay).await;
         }
-        self.exchange(accept, method, target, body).await
+        self.ask_fence(method)?;
+        Ok(self.exchange(accept, method, target, body).await?)
+    }
+
+    fn ask_fence(&self, method: &Method) -> Result<(), Failure> {
+        match &self.fence {
+            Some(fence) if *method != Method::GET => fence.check().map_err(Failure::Fenced),
+            _ => Ok(()),
+        }
     }
 
     async fn exchange(
@@ -172,7 +225,7 @@ impl Client {
         target: &str,
         body: Bytes,
     ) -> Result<Response<Incoming>, TransportError> {
-        let Inner { http, config, user_agent, .. } = &*self.0;
+        let Inner { http, config, user_agent, .. } = &*self.inner;
         let server = config.server();
         let base = server.path().trim_end_matches('/');
         let uri = Uri::builder()
@@ -206,9 +259,21 @@ impl Client {
     }
 }
 
+/// Why there is no answer.
+enum Failure {
+    Transport(TransportError),
+    Fenced(Fenced),
+}
+
+impl From<TransportError> for Failure {
+    fn from(error: TransportError) -> Self {
+        Self::Transport(error)
+    }
+}
+
 impl Debug for Client {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("server", self.0.config.server()).finish_non_exhaustive()
+        f.debug_struct("Client").field("server", self.inner.config.server()).finish_non_exhaustive()
     }
 }
 
@@ -257,8 +322,9 @@ impl ClientBuilder {
         let http = HttpClient::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .timer(TokioTimer::new())
-            .build(https.enable_http1().wrap_connector(ConnectorService(connector)));
-        Ok(Client(Arc::new(Inner { http, config, user_agent, retries, retried: AtomicU64::new(0) })))
+            .build(https.enable_http1().wrap_connector(ConnectorService(connector.clone())));
+        let inner = Inner { http, connector, config, user_agent, retries, retried: AtomicU64::new(0) };
+        Ok(Client { inner: Arc::new(inner), fence: None })
     }
 }
 

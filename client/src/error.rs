@@ -5,6 +5,7 @@ use lariat_api::Status;
 
 use crate::config::ConfigError;
 use crate::decode::{ListError, WatchError};
+use crate::fence::Fenced;
 
 /// Why a request failed.
 ///
@@ -40,6 +41,16 @@ pub enum Error {
         target: String,
         /// What happened.
         cause: TransportError,
+    },
+    /// The write was not sent: the [`Fence`](crate::Fence) of the client said no.
+    #[error("{method} {target} was not sent: {cause}")]
+    Fenced {
+        /// The HTTP method.
+        method: http::Method,
+        /// Path and query.
+        target: String,
+        /// Why not.
+        cause: Fenced,
     },
     /// The server answered with something else than success.
     #[error("{method} {target}: {status}")]
@@ -117,6 +128,11 @@ impl Error {
     /// The resourceVersion or continue token is too old.
     pub fn is_gone(&self) -> bool {
         self.status().is_some_and(Status::is_gone)
+    }
+
+    /// The write was not sent, since a [`Fence`](crate::Fence) said no.
+    pub fn is_fenced(&self) -> bool {
+        matches!(self, Self::Fenced { .. })
     }
 
     /// Nobody listens at the server's address.
