@@ -7,6 +7,8 @@ mod per_item;
 use std::hash::Hash;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 pub use self::bucket::Bucket;
 pub use self::combined::{MaxOf, WithMaxWait};
 pub use self::per_item::{ItemExponentialFailure, ItemFastSlow};
@@ -40,6 +42,13 @@ use crate::sync::Arc;
 pub trait RateLimiter<T>: Send + Sync {
     /// How long the item has to wait. Charges the item with a failure.
     fn when(&self, item: &T) -> Duration;
+
+    /// As [`when`](Self::when), for those who have looked at the clock already: what it said just now is `now`. Must be written by
+    /// limiters that look at it, if the look matters to them, and by those that hand on to others. Default: `when`.
+    fn when_at(&self, item: &T, now: Instant) -> Duration {
+        let _ = now;
+        self.when(item)
+    }
 
     /// Clears the failures of the item.
     fn forget(&self, item: &T);
@@ -91,6 +100,10 @@ impl<T, L: RateLimiter<T> + ?Sized> RateLimiter<T> for Box<L> {
         (**self).when(item)
     }
 
+    fn when_at(&self, item: &T, now: Instant) -> Duration {
+        (**self).when_at(item, now)
+    }
+
     fn forget(&self, item: &T) {
         (**self).forget(item);
     }
@@ -103,6 +116,10 @@ impl<T, L: RateLimiter<T> + ?Sized> RateLimiter<T> for Box<L> {
 impl<T, L: RateLimiter<T> + ?Sized> RateLimiter<T> for Arc<L> {
     fn when(&self, item: &T) -> Duration {
         (**self).when(item)
+    }
+
+    fn when_at(&self, item: &T, now: Instant) -> Duration {
+        (**self).when_at(item, now)
     }
 
     fn forget(&self, item: &T) {

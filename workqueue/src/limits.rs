@@ -10,6 +10,13 @@ pub(crate) const LONGEST_DELAY: Duration = Duration::from_secs(200 * 366 * 24 * 
 /// is bounded, and the important ones lose little.
 pub(crate) const AGEING: u32 = 16;
 
+/// How many priorities keep their memory while nothing is queued in them. More than these are seldom in use.
+pub(crate) const KEPT_LEVELS: usize = 8;
+
+/// How many delayed items are kept in order: few enough that they stay in the cache of a core, and that bringing in so many at once
+/// is no pause.
+pub(crate) const NEAR: usize = 1024;
+
 /// A collection smaller than this is never shrunk: the memory is not worth the copying.
 const KEPT_CAPACITY: usize = 1024;
 

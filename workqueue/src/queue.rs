@@ -8,7 +8,6 @@ use std::time::Duration;
 use crate::builder::QueueBuilder;
 use crate::processing::Processing;
 use crate::shared::{Drainer, Getter, Shared};
-use crate::state::Cause;
 use crate::sync::Arc;
 use crate::wait::{wait, wait_blocking};
 
@@ -129,7 +128,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
     /// assert_eq!(queue.len(), 1);
     /// ```
     pub fn add(&self, item: T) {
-        self.shared.operate(|state, now| state.add(item, 0, now));
+        self.shared.add(item, 0);
     }
 
     /// Adds an item when a time has passed, and never before.
@@ -150,7 +149,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
     /// # }
     /// ```
     pub fn add_after(&self, item: T, delay: Duration) {
-        self.shared.operate(|state, now| state.add_after(item, delay, 0, Cause::Asked, now));
+        self.shared.add_after(item, delay, 0);
     }
 
     /// Adds an item in the way that the options say.
@@ -169,10 +168,10 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
             let most = (!after.is_zero()).then_some(after);
             return self.shared.add_rate_limited(item, priority, most);
         }
-        self.shared.operate(|state, now| match after {
-            Duration::ZERO => state.add(item, priority, now),
-            after => state.add_after(item, after, priority, Cause::Asked, now),
-        });
+        match after {
+            Duration::ZERO => self.shared.add(item, priority),
+            after => self.shared.add_after(item, after, priority),
+        }
     }
 
     /// Adds an item when the rate limiter allows it, and charges the item with a failure.

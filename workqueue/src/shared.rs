@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::RateLimiter;
 use crate::metrics::{Fact, Metrics};
-use crate::state::{Cause, Now, State, Taken};
+use crate::state::{Cause, Hashed, Now, State, Taken};
 use crate::sync::{Arc, Mutex, MutexGuard};
 use crate::waiters::{WaiterId, Waiters, Wakes};
 
@@ -61,15 +61,26 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         operation(&mut self.session().inner.state, &Now::default())
     }
 
+    pub(crate) fn add(&self, item: T, priority: i32) {
+        let hash = Hashed::of(&item);
+        self.operate(|state, now| state.add(item, hash, priority, now));
+    }
+
+    pub(crate) fn add_after(&self, item: T, delay: Duration, priority: i32) {
+        let hash = Hashed::of(&item);
+        self.operate(|state, now| state.add_after(item, hash, delay, priority, Cause::Asked, now));
+    }
+
     pub(crate) fn add_rate_limited(&self, item: T, priority: i32, most: Option<Duration>) {
+        let hash = Hashed::of(&item);
         self.operate(|state, now| {
-            if state.is_shutting_down() || (!self.charge_duplicates && state.is_charged(&item, now)) {
+            if state.is_shutting_down() || (!self.charge_duplicates && state.is_charged(&item, hash, now)) {
                 return;
             }
             // Under the lock, so that no two callers can both find the item uncharged.
-            let delay = self.limiter.when(&item);
+            let delay = self.limiter.when_at(&item, now.instant());
             let delay = most.map_or(delay, |most| delay.min(most));
-            state.add_after(item, delay, priority, Cause::RateLimited, now);
+            state.add_after(item, hash, delay, priority, Cause::RateLimited, now);
         });
     }
 
@@ -78,8 +89,9 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         if self.charge_duplicates {
             return self.limiter.forget(item);
         }
+        let hash = Hashed::of(item);
         self.operate(|state, _| {
-            state.discharge(item);
+            state.discharge(item, hash);
             self.limiter.forget(item);
         });
     }
@@ -141,6 +153,16 @@ struct Telling<'a> {
 }
 
 impl<T: Hash + Eq + Clone> Session<'_, T> {
+    /// Wakes those for whom there is nothing more to wait for.
+    #[cold]
+    fn release(&mut self) {
+        let Inner { state, waiters, .. } = &mut *self.inner;
+        waiters.dismiss(&mut self.wakes);
+        if state.is_idle() {
+            self.wake_drains();
+        }
+    }
+
     fn wake_drains(&mut self) {
         self.wakes.extend(std::mem::take(&mut self.inner.drains.waiting).into_values());
     }
@@ -149,12 +171,11 @@ impl<T: Hash + Eq + Clone> Session<'_, T> {
 impl<T: Hash + Eq + Clone> Drop for Session<'_, T> {
     fn drop(&mut self) {
         let Inner { state, waiters, .. } = &mut *self.inner;
-        waiters.settle(state.ready(), state.deadline(), &mut self.wakes);
+        if !waiters.is_empty() {
+            waiters.settle(state.ready(), state.deadline(), &mut self.wakes);
+        }
         if state.is_shutting_down() {
-            waiters.dismiss(&mut self.wakes);
-            if state.is_idle() {
-                self.wake_drains();
-            }
+            self.release();
         }
         if self.telling.metrics.is_some() {
             self.telling.facts = self.inner.state.take_facts();
@@ -172,6 +193,9 @@ impl<'a> Telling<'a> {
 
 impl Drop for Telling<'_> {
     fn drop(&mut self) {
+        if self.facts.is_empty() {
+            return;
+        }
         let Some((metrics, queue)) = self.metrics else { return };
         self.facts.drain(..).for_each(|fact| fact.tell(metrics, queue));
     }

@@ -1,5 +1,6 @@
 //! The two ways to wait for an [`Attempt`] to succeed: as a future, and as a thread.
 
+use std::cell::OnceCell;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Wake, Waker, ready};
@@ -37,10 +38,19 @@ pub(crate) async fn wait<R>(mut attempt: impl FnMut(&Waker) -> Attempt<R>) -> R 
 }
 
 /// Waits as a thread.
-pub(crate) fn wait_blocking<R>(mut attempt: impl FnMut(&Waker) -> Attempt<R>) -> R {
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+pub(crate) fn wait_blocking<R>(attempt: impl FnMut(&Waker) -> Attempt<R>) -> R {
+    let new = || Waker::from(Arc::new(Unpark(thread::current())));
+    thread_local! {
+        /// The waker of this thread. It is always the same, and costs an allocation.
+        static WAKER: OnceCell<Waker> = const { OnceCell::new() };
+    }
+    let waker = WAKER.try_with(|waker| waker.get_or_init(new).clone());
+    wait_as_thread(attempt, &waker.unwrap_or_else(|_| new()))
+}
+
+fn wait_as_thread<R>(mut attempt: impl FnMut(&Waker) -> Attempt<R>, waker: &Waker) -> R {
     loop {
-        match attempt(&waker) {
+        match attempt(waker) {
             Attempt::Done(result) => return result,
             Attempt::Wait(None) => thread::park(),
             Attempt::Wait(Some(until)) => {

@@ -80,6 +80,10 @@ impl<T> RateLimiter<T> for Bucket {
         self.reserve(Instant::now())
     }
 
+    fn when_at(&self, _item: &T, now: Instant) -> Duration {
+        self.reserve(now)
+    }
+
     fn forget(&self, _item: &T) {}
 
     fn num_requeues(&self, _item: &T) -> u32 {

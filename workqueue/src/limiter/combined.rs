@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::RateLimiter;
 
 /// The longest delay that any of several limiters asks for. All of them are charged.
@@ -59,6 +61,10 @@ impl<T> RateLimiter<T> for MaxOf<T> {
         self.limiters.iter().map(|limiter| limiter.when(item)).max().unwrap_or_default()
     }
 
+    fn when_at(&self, item: &T, now: Instant) -> Duration {
+        self.limiters.iter().map(|limiter| limiter.when_at(item, now)).max().unwrap_or_default()
+    }
+
     fn forget(&self, item: &T) {
         for limiter in &self.limiters {
             limiter.forget(item);
@@ -88,6 +94,10 @@ impl<L> WithMaxWait<L> {
 impl<T, L: RateLimiter<T>> RateLimiter<T> for WithMaxWait<L> {
     fn when(&self, item: &T) -> Duration {
         self.limiter.when(item).min(self.max)
+    }
+
+    fn when_at(&self, item: &T, now: Instant) -> Duration {
+        self.limiter.when_at(item, now).min(self.max)
     }
 
     fn forget(&self, item: &T) {
