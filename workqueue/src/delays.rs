@@ -316,6 +316,10 @@ impl Delays {
 
     /// Removes from a segment what was left behind.
     fn drop_stale(&mut self, segment: usize, owner: &impl Owner) {
+        if self.far_nodes == self.far_len {
+            // To ask the items is to wait for memory.
+            return;
+        }
         let nodes = &mut self.far[segment].nodes;
         let before = nodes.len();
         nodes.retain(|node| owner.delay(node.place) == Delay { at: Some(node.at), position: FAR });

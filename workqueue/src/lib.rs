@@ -42,6 +42,7 @@
 mod builder;
 mod delays;
 mod desk;
+mod index;
 mod limiter;
 mod limits;
 mod metrics;

@@ -13,6 +13,9 @@ pub(crate) const AGEING: u32 = 16;
 /// How many priorities keep their memory while nothing is queued in them. More than these are seldom in use.
 pub(crate) const KEPT_LEVELS: usize = 8;
 
+/// How many cells an index has at least: so many that it is seldom full in a queue of a few items.
+pub(crate) const LEAST_INDEX: usize = 512;
+
 /// How many delayed items are kept in order: few enough that they stay in the cache of a core, and that bringing in so many at once
 /// is no pause.
 pub(crate) const NEAR: usize = 1024;

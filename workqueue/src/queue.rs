@@ -13,7 +13,7 @@ use crate::wait::{wait, wait_blocking};
 
 /// A queue of distinct items that are to be processed, each by one worker at a time.
 ///
-/// A handle is cheap to clone, and all clones are the same queue. Producers [`add`](Self::add) items, now, after a
+/// A handle is cheap to clone, and all clones are the same queue. Workers on several threads are fastest with one each. Producers [`add`](Self::add) items, now, after a
 /// delay, or when the rate limiter allows; workers [`get`](Self::get) them. What a worker got is *processing* until the
 /// guard is dropped. An item that is added while it is queued is not queued twice; one that is added while it is
 /// processing is queued once more when the worker is done with it.
@@ -42,8 +42,12 @@ use crate::wait::{wait, wait_blocking};
 #[doc(alias = "NewTypedRateLimitingQueue")]
 #[doc(alias = "NewTypedDelayingQueue")]
 pub struct Queue<T: Hash + Eq + Clone> {
-    shared: Arc<Shared<T>>,
+    shared: Handle<T>,
 }
+
+/// What a handle and the guards that it gave out have in common. Each handle has its own, so that workers with one each do not
+/// count their guards in the same place, which would cost them more than all else.
+pub(crate) type Handle<T> = Arc<Arc<Shared<T>>>;
 
 /// How an item is added; see [`Queue::add_with`].
 ///
@@ -78,7 +82,7 @@ pub const LOW_PRIORITY: i32 = -100;
 
 impl<T: Hash + Eq + Clone> Queue<T> {
     pub(crate) fn from_shared(shared: Shared<T>) -> Self {
-        Self { shared: Arc::new(shared) }
+        Self { shared: Arc::new(Arc::new(shared)) }
     }
 }
 
@@ -457,7 +461,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
 
 impl<T: Hash + Eq + Clone> Clone for Queue<T> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared) }
+        Self { shared: Arc::new(Arc::clone(&self.shared)) }
     }
 }
 

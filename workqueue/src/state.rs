@@ -22,14 +22,15 @@
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, Hash};
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashTable;
 use tokio::time::Instant;
 
 use crate::PendingDelay;
 use crate::delays::{Delay, Delays, Owner, Time};
+use crate::index::Index;
 use crate::limits::{LONGEST_DELAY, is_sparse};
 use crate::metrics::{Fact, Notes};
 use crate::ready::{Ready, Ticket};
@@ -41,8 +42,7 @@ pub(crate) struct State<T> {
     slots: Slots<T>,
     /// Slots without an item.
     free: Vec<Place>,
-    /// The slots by the hashes of their items.
-    table: HashTable<Known>,
+    index: Index,
     delays: Delays,
     /// What delays are counted from: when the first of those that are pending was added.
     epoch: Option<Instant>,
@@ -53,9 +53,9 @@ pub(crate) struct State<T> {
     notes: Option<Notes>,
 }
 
-/// The number of a slot.
+/// The number of a slot: its index and one, so that there can be none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place(u32);
+pub(crate) struct Place(NonZeroU32);
 
 /// The hash of an item. Computed by the caller, so that it costs no time under a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,13 +90,6 @@ struct Slot<T> {
     entry: Entry,
 }
 
-/// An entry of the table.
-#[derive(Debug, Clone, Copy)]
-struct Known {
-    hash: Hashed,
-    place: Place,
-}
-
 /// What is known about one item.
 #[derive(Debug)]
 struct Entry {
@@ -119,7 +112,7 @@ impl<T: Hash + Eq + Clone> State<T> {
             ready: Ready::default(),
             slots: Slots(Vec::new()),
             free: Vec::new(),
-            table: HashTable::new(),
+            index: Index::default(),
             delays: Delays::new(),
             epoch: None,
             processing: 0,
@@ -363,17 +356,16 @@ impl<T: Hash + Eq + Clone> State<T> {
     }
 
     fn find(&self, item: &T, hash: Hashed) -> Option<Place> {
-        let is_it = |known: &Known| known.hash == hash && self.slots.holds(known.place, item);
-        self.table.find(hash.wide(), is_it).map(|known| known.place)
+        self.index.find(hash, |place| self.slots.holds(place, item)).ok()
     }
 
     /// The slot of an item, which may be a new one.
     fn place(&mut self, item: T, hash: Hashed) -> Place {
-        let Self { slots, free, table, .. } = self;
-        let is_it = |known: &Known| known.hash == hash && slots.holds(known.place, &item);
-        if let Some(known) = table.find(hash.wide(), is_it) {
-            return known.place;
-        }
+        let Self { slots, free, index, .. } = self;
+        let vacant = match index.find(hash, |place| slots.holds(place, &item)) {
+            Ok(place) => return place,
+            Err(vacant) => vacant,
+        };
         let filled = Slot { item: Some(item), entry: Entry::new(hash) };
         let place = match free.pop() {
             Some(place) => {
@@ -385,7 +377,7 @@ impl<T: Hash + Eq + Clone> State<T> {
                 Place::last_of(slots.0.len())
             }
         };
-        table.insert_unique(hash.wide(), Known { hash, place }, |known| known.hash.wide());
+        index.insert(vacant, place, |place| slots.hash(place));
         place
     }
 
@@ -395,14 +387,11 @@ impl<T: Hash + Eq + Clone> State<T> {
         if !entry.is_idle() {
             return None;
         }
-        let (item, hash) = (item.take(), entry.hash);
-        if let Ok(known) = self.table.find_entry(hash.wide(), |known| known.place == place) {
-            known.remove();
-        }
+        let item = item.take();
         self.free.push(place);
-        if self.table.is_empty() && is_sparse(0, self.slots.0.capacity()) {
+        if self.free.len() == self.slots.0.len() && is_sparse(0, self.slots.0.capacity()) {
             // Slots are known by their numbers, so only when there are none can they move.
-            (self.slots.0, self.free, self.table) = (Vec::new(), Vec::new(), HashTable::new());
+            (self.slots.0, self.free, self.index) = (Vec::new(), Vec::new(), Index::default());
             if let Some(notes) = &mut self.notes {
                 notes.forget_places();
             }
@@ -416,6 +405,12 @@ impl<T: Hash + Eq + Clone> State<T> {
 impl<T> Slots<T> {
     fn entry(&mut self, place: Place) -> &mut Entry {
         &mut self.0[place.index()].entry
+    }
+
+    /// The hash of the item in a slot, if there is one.
+    fn hash(&self, place: Place) -> Option<Hashed> {
+        let slot = &self.0[place.index()];
+        slot.item.as_ref().map(|_| slot.entry.hash)
     }
 }
 
@@ -444,9 +439,8 @@ impl Hashed {
         Self((hash ^ (hash >> 32)) as u32)
     }
 
-    /// What a table wants, which looks at the upper bits and at the lower ones.
-    fn wide(self) -> u64 {
-        u64::from(self.0) << 32 | u64::from(self.0)
+    pub(crate) fn bits(self) -> usize {
+        self.0 as usize
     }
 }
 
@@ -458,11 +452,11 @@ impl Place {
     /// With more than 4 billion different items, whose slots alone would take 100 GiB and more.
     pub(crate) fn last_of(slots: usize) -> Self {
         #[allow(clippy::expect_used, reason = "memory ends long before")]
-        Self(u32::try_from(slots - 1).expect("a queue holds at most u32::MAX items"))
+        Self(u32::try_from(slots).ok().and_then(NonZeroU32::new).expect("a queue holds 1 to u32::MAX items"))
     }
 
     pub(crate) fn index(self) -> usize {
-        self.0 as usize
+        self.0.get() as usize - 1
     }
 }
 

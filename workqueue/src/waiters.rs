@@ -147,6 +147,10 @@ impl Waiters {
 // === impl Wakes ===
 
 impl Wakes {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_none() && self.discarded.is_none()
+    }
+
     /// Drops a waker without calling it.
     pub(crate) fn discard(&mut self, waker: Waker) {
         match self.discarded {
@@ -168,6 +172,7 @@ impl Extend<Waker> for Wakes {
 }
 
 impl Drop for Wakes {
+    #[inline]
     fn drop(&mut self) {
         let Some(first) = self.first.take() else { return };
         first.wake();

@@ -24,7 +24,7 @@ fn check(state: &State<u64>) {
     queued.sort_unstable();
     let mut dirty_and_free: Vec<u64> = Vec::new();
     let (mut processing, mut delayed) = (0, 0);
-    assert_eq!(state.table.len() + state.free.len(), state.slots.0.len());
+    assert_eq!(state.slots.0.iter().filter(|slot| slot.item.is_none()).count(), state.free.len());
     for slot in &state.slots.0 {
         let Some(item) = slot.item else { continue };
         let entry = &slot.entry;
@@ -88,8 +88,8 @@ fn memory_of_a_burst_is_given_back() {
     while let Some(taken) = state.take(&Now::at(now)) {
         assert_eq!(state.done(taken.place, &Now::at(now)), Some(taken.item));
     }
-    assert!(state.ready.capacity() + state.slots.0.capacity() + state.table.capacity() < 8192);
-    assert_eq!(state.table.len(), 0);
+    assert!(state.ready.capacity() + state.slots.0.capacity() + state.index.capacity() < 8192);
+    assert_eq!(state.free.len(), state.slots.0.len());
 }
 
 #[test]
