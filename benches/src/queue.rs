@@ -1,6 +1,6 @@
 //! The shapes in which the work queue is measured: those of client-go's own benchmarks.
 //!
-//! `benches/workqueue.rs` runs them under criterion, `peers/queues` next to the same shapes in Go. One operation is one call, or one
+//! `benches/workqueue.rs` runs them under criterion, `peers/run-queue` next to the same shapes in Go. One operation is one call, or one
 //! item from its addition until it is done. Items are shared keys, as a controller's are, and are made before the clock runs.
 
 #![allow(clippy::disallowed_methods, reason = "a measurement is of the real time")]
@@ -18,33 +18,40 @@ pub type Key = Arc<str>;
 /// A way to use a queue.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
-    /// What is done, in the same words as in Go.
+    /// What is done.
     pub name: &'static str,
+    /// The benchmark of the Go programs that does the same.
+    pub peer: &'static str,
+    /// How many times as long as Lariat that should take at least.
+    pub goal: f64,
     /// How long so many operations take.
     pub run: fn(operations: u64) -> Duration,
 }
 
 /// All of them.
 pub const SHAPES: &[Shape] = &[
-    Shape { name: "OneThread", run: one_thread },
-    Shape { name: "DuplicateAdd", run: duplicate_add },
-    Shape { name: "AddAfter/0", run: |operations| add_after(operations, 0) },
-    Shape { name: "AddAfter/100000", run: |operations| add_after(operations, 100_000) },
-    Shape { name: "AddAfter/1000000", run: |operations| add_after(operations, 1_000_000) },
-    Shape { name: "AddRateLimited", run: add_rate_limited },
-    Shape { name: "AddRateLimitedAgain", run: add_rate_limited_again },
-    Shape { name: "ManyThreads/1x1", run: |operations| tasks(operations, 1, 1, plain) },
-    Shape { name: "ManyThreads/4x4", run: |operations| tasks(operations, 4, 4, plain) },
-    Shape { name: "ManyThreads/8x8", run: |operations| tasks(operations, 8, 8, plain) },
-    Shape { name: "ManyThreads/8x64", run: |operations| tasks(operations, 8, 64, plain) },
-    Shape { name: "PriorityOneThread", run: priority_one_thread },
-    Shape { name: "PriorityManyThreads", run: |operations| tasks(operations, 4, 4, priority) },
-    // Threads of the operating system, which Go has not.
-    Shape { name: "Blocking/1x1", run: |operations| threads(operations, 1, 1) },
-    Shape { name: "Blocking/4x4", run: |operations| threads(operations, 4, 4) },
-    Shape { name: "Blocking/8x8", run: |operations| threads(operations, 8, 8) },
-    Shape { name: "Blocking/8x64", run: |operations| threads(operations, 8, 64) },
+    shape("add, get, done", "OneThread", 2.0, one_thread),
+    shape("duplicate add", "DuplicateAdd", 1.0, duplicate_add),
+    shape("add_after, 0 pending", "AddAfter/0", 1.0, |count| add_after(count, 0)),
+    shape("add_after, 100,000 pending", "AddAfter/100000", 1.0, |count| add_after(count, 100_000)),
+    shape("add_after, 1,000,000 pending", "AddAfter/1000000", 10.0, |count| add_after(count, 1_000_000)),
+    shape("add_rate_limited, new keys", "AddRateLimited", 10.0, add_rate_limited),
+    shape("add_rate_limited, pending keys", "AddRateLimitedAgain", 10.0, add_rate_limited_again),
+    shape("1x1 tasks", "ManyThreads/1x1", 1.0, |items| tasks(items, 1, 1, plain)),
+    shape("4x4 tasks", "ManyThreads/4x4", 6.0, |items| tasks(items, 4, 4, plain)),
+    shape("8x8 tasks", "ManyThreads/8x8", 6.0, |items| tasks(items, 8, 8, plain)),
+    shape("8x64 tasks", "ManyThreads/8x64", 1.0, |items| tasks(items, 8, 64, plain)),
+    shape("1x1 threads", "ManyThreads/1x1", 1.0, |items| threads(items, 1, 1)),
+    shape("4x4 threads", "ManyThreads/4x4", 1.0, |items| threads(items, 4, 4)),
+    shape("8x8 threads", "ManyThreads/8x8", 1.0, |items| threads(items, 8, 8)),
+    shape("8x64 threads", "ManyThreads/8x64", 1.0, |items| threads(items, 8, 64)),
+    shape("priorities: add, get, done", "PriorityOneThread", 10.0, priority_one_thread),
+    shape("priorities: 4x4 tasks", "PriorityManyThreads", 10.0, |items| tasks(items, 4, 4, priority)),
 ];
+
+const fn shape(name: &'static str, peer: &'static str, goal: f64, run: fn(u64) -> Duration) -> Shape {
+    Shape { name, peer, goal, run }
+}
 
 /// As long as a namespace and a generated name: 37 bytes.
 fn keys(first: u64, count: u64) -> Vec<Key> {
@@ -175,7 +182,8 @@ fn threads(items: u64, producers: u64, workers: u64) -> Duration {
     timed(|| {
         thread::scope(|scope| {
             for _ in 0..workers {
-                scope.spawn(|| {
+                let queue = queue.clone();
+                scope.spawn(move || {
                     while let Some(item) = queue.get_blocking() {
                         drop(black_box(item));
                     }
@@ -183,7 +191,8 @@ fn threads(items: u64, producers: u64, workers: u64) -> Duration {
             }
             thread::scope(|scope| {
                 for keys in parts {
-                    scope.spawn(|| keys.into_iter().for_each(|key| queue.add(key)));
+                    let queue = queue.clone();
+                    scope.spawn(move || keys.into_iter().for_each(|key| queue.add(key)));
                 }
             });
             queue.shut_down();
