@@ -43,6 +43,8 @@ mod builder;
 mod delays;
 mod desk;
 mod index;
+#[cfg(test)]
+mod interleavings;
 mod limiter;
 mod limits;
 mod metrics;

@@ -10,6 +10,9 @@ pub(crate) const LONGEST_DELAY: Duration = Duration::from_secs(200 * 366 * 24 * 
 /// is bounded, and the important ones lose little.
 pub(crate) const AGEING: u32 = 16;
 
+/// For how many turns of a spinning core one stays away from a lock that is taken, and then again: some microseconds each time.
+pub(crate) const PATIENCE: [u32; 5] = [128, 256, 512, 512, 512];
+
 /// How many priorities keep their memory while nothing is queued in them. More than these are seldom in use.
 pub(crate) const KEPT_LEVELS: usize = 8;
 

@@ -84,6 +84,11 @@ impl<T: Hash + Eq + Clone> Queue<T> {
     pub(crate) fn from_shared(shared: Shared<T>) -> Self {
         Self { shared: Arc::new(Arc::new(shared)) }
     }
+
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> &Handle<T> {
+        &self.shared
+    }
 }
 
 impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
