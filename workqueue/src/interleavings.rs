@@ -217,10 +217,7 @@ fn shutting_down_while_draining() {
         let queue: Queue<u32> = Queue::new();
         queue.add(1);
         let drain = queue.shut_down_with_drain();
-        let other = thread::spawn({
-            let queue = queue.clone();
-            move || queue.shut_down()
-        });
+        let other = thread::spawn(move || queue.shut_down());
         loom::future::block_on(drain);
         other.join().unwrap();
     });
@@ -228,8 +225,7 @@ fn shutting_down_while_draining() {
 
 /// WQ-21, WQ-22: while several wait, one of them minds the clock, whoever comes and goes; a delay ends in time and never early.
 ///
-/// Fails if `settle` gives the timer to nobody, if `wait` does not give it to whoever comes while nobody has it, or if
-/// `release_timer` is left out when its holder is woken for an item.
+/// Fails if `settle` gives the timer to nobody, if a call that `leave`s keeps it, or if `pop_due` does not look at the time.
 #[test]
 fn a_delay_ends() {
     explore(|| {

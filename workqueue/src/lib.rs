@@ -42,9 +42,11 @@
 mod builder;
 mod delays;
 mod desk;
+mod drain;
 mod index;
 #[cfg(test)]
 mod interleavings;
+mod labels;
 mod limiter;
 mod limits;
 mod metrics;
@@ -60,8 +62,10 @@ mod waiters;
 mod workers;
 
 pub use crate::builder::{PendingDelay, QueueBuilder};
+pub use crate::drain::NotDrained;
+pub use crate::labels::{DURATION_BUCKETS, PriorityLabels};
 pub use crate::limiter::{
-    Bucket, ItemExponentialFailure, ItemFastSlow, MaxOf, RateLimiter, WithMaxWait,
+    Bucket, ItemExponentialFailure, ItemFastSlow, MaxOf, RateLimiter, WithJitter, WithMaxWait,
     default_controller_rate_limiter, default_item_based_rate_limiter,
 };
 pub use crate::metrics::Metrics;

@@ -2,6 +2,7 @@
 
 mod bucket;
 mod combined;
+mod jitter;
 mod per_item;
 
 use std::hash::Hash;
@@ -11,6 +12,7 @@ use tokio::time::Instant;
 
 pub use self::bucket::Bucket;
 pub use self::combined::{MaxOf, WithMaxWait};
+pub use self::jitter::WithJitter;
 pub use self::per_item::{ItemExponentialFailure, ItemFastSlow};
 use crate::sync::Arc;
 

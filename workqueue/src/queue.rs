@@ -5,9 +5,13 @@ use std::future::Future;
 use std::hash::Hash;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
+use crate::NotDrained;
 use crate::builder::QueueBuilder;
+use crate::limits::LONGEST_DELAY;
 use crate::processing::Processing;
-use crate::shared::{Drainer, Getter, Shared};
+use crate::shared::{Attempt, Drainer, Getter, Shared};
 use crate::sync::Arc;
 use crate::wait::{wait, wait_blocking};
 
@@ -348,6 +352,16 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
         Some(Processing::new(Arc::clone(&self.shared), item))
     }
 
+    /// As [`get_blocking`](Self::get_blocking), but `None` also if `stop` says so when the thread begins to wait or is unparked.
+    pub(crate) fn get_blocking_unless(&self, stop: impl Fn() -> bool) -> Option<Processing<T>> {
+        let mut getter = Getter::new(&self.shared);
+        let next = wait_blocking(|waker| match stop() {
+            true => Attempt::Done(None),
+            false => getter.attempt(waker),
+        });
+        next.map(|item| Processing::new(Arc::clone(&self.shared), item))
+    }
+
     /// Waits for an item, and takes it together with up to `most - 1` others that are queued, at least one: fewer locks for
     /// items that are quickly processed. Empty once the queue is shutting down and nothing is left.
     ///
@@ -436,6 +450,65 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
             let mut drainer = Drainer::new(&shared, began);
             wait(|waker| drainer.attempt(waker)).await;
         }
+    }
+
+    /// As [`shut_down_with_drain`](Self::shut_down_with_drain), but waits no longer than `limit`.
+    ///
+    /// # Errors
+    ///
+    /// If the time is over and something is still queued or processing. Workers go on with it: nothing is stopped or dropped, and
+    /// one can wait again.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime with its time enabled, if there is something to wait for.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use lariat_workqueue::Queue;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let queue = Queue::new();
+    /// queue.add("stuck");
+    /// let _item = queue.get().await;
+    /// let left = queue.shut_down_with_drain_within(Duration::from_secs(30)).await.unwrap_err();
+    /// assert_eq!((left.queued, left.processing), (0, 1));
+    /// # }
+    /// ```
+    #[must_use = "the intake is closed, but only the future waits for the work to be done"]
+    pub fn shut_down_with_drain_within(
+        &self,
+        limit: Duration,
+    ) -> impl Future<Output = Result<(), NotDrained>> + Send + use<T> {
+        let began = self.shared.begin_drain();
+        let shared = Arc::clone(&self.shared);
+        async move {
+            let deadline = Instant::now() + limit.min(LONGEST_DELAY);
+            let mut drainer = Drainer::new(&shared, began);
+            wait(|waker| drainer.attempt_until(waker, deadline)).await
+        }
+    }
+
+    /// [`shut_down_with_drain_within`](Self::shut_down_with_drain_within) for a thread that is not a worker of an async runtime.
+    /// The time is that of the clock on the wall.
+    ///
+    /// # Errors
+    ///
+    /// If the time is over and something is still queued or processing.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use lariat_workqueue::Queue;
+    /// let queue = Queue::<u32>::new();
+    /// assert!(queue.shut_down_with_drain_within_blocking(Duration::from_secs(30)).is_ok());
+    /// ```
+    pub fn shut_down_with_drain_within_blocking(&self, limit: Duration) -> Result<(), NotDrained> {
+        let began = self.shared.begin_drain();
+        let deadline = Instant::now() + limit.min(LONGEST_DELAY);
+        let mut drainer = Drainer::new(&self.shared, began);
+        wait_blocking(|waker| drainer.attempt_until(waker, deadline))
     }
 
     /// [`shut_down_with_drain`](Self::shut_down_with_drain) for a thread that is not a worker of an async runtime.

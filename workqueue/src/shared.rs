@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::RateLimiter;
 use crate::metrics::Metrics;
 use crate::state::{Cause, Hashed, Now, State, Taken};
 use crate::sync::{Arc, Mutex, MutexGuard};
 use crate::waiters::{WaiterId, Waiters, Wakes};
+use crate::{NotDrained, RateLimiter};
 
 pub(crate) struct Shared<T: Hash + Eq + Clone> {
     pub(crate) name: Option<Box<str>>,
@@ -283,6 +283,24 @@ impl<'a, T: Hash + Eq + Clone> Drainer<'a, T> {
             }
             Attempt::Wait(None)
         })
+    }
+}
+
+impl<T: Hash + Eq + Clone> Drainer<'_, T> {
+    /// As [`attempt`](Self::attempt), until some instant.
+    pub(crate) fn attempt_until(
+        &mut self,
+        waker: &Waker,
+        deadline: Instant,
+    ) -> Attempt<Result<(), NotDrained>> {
+        match self.attempt(waker) {
+            Attempt::Done(()) => Attempt::Done(Ok(())),
+            Attempt::Wait(_) if Instant::now() < deadline => Attempt::Wait(Some(deadline)),
+            Attempt::Wait(_) => {
+                let (queued, processing, _) = self.shared.sizes();
+                Attempt::Done(Err(NotDrained { queued, processing }))
+            }
+        }
     }
 }
 
