@@ -45,8 +45,8 @@ pub trait RateLimiter<T>: Send + Sync {
     /// How long the item has to wait. Charges the item with a failure.
     fn when(&self, item: &T) -> Duration;
 
-    /// As [`when`](Self::when), for those who have looked at the clock already: what it said just now is `now`. Must be written by
-    /// limiters that look at it, if the look matters to them, and by those that hand on to others. Default: `when`.
+    /// As [`when`](Self::when), for those who have just looked at the clock, which said `now`. The queue calls this one. A limiter
+    /// that looks at the clock itself, or that asks another limiter, saves the look by having it too. Default: `when`.
     fn when_at(&self, item: &T, now: Instant) -> Duration {
         let _ = now;
         self.when(item)

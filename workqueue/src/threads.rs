@@ -56,7 +56,15 @@ impl<T: Hash + Eq + Clone + Send + 'static> Workers<T> {
     ///
     /// # Example
     ///
-    /// See [`WorkerThreads`].
+    /// ```
+    /// use lariat_workqueue::{Queue, Workers};
+    ///
+    /// let queue = Queue::<u32>::new();
+    /// let threads = Workers::new(queue.clone(), 4).run_blocking(|_item| Ok::<_, String>(()))?;
+    /// queue.shut_down();
+    /// threads.join();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn run_blocking<H, E>(self, handler: H) -> io::Result<WorkerThreads>
     where
         H: Fn(T) -> Result<(), E> + Send + Sync + 'static,
@@ -119,6 +127,15 @@ impl WorkerThreads {
     /// # Panics
     ///
     /// If a worker did outside of its handler, in the rate limiter for example.
+    ///
+    /// ```
+    /// # use lariat_workqueue::{Queue, Workers};
+    /// let queue = Queue::<u32>::new();
+    /// let threads = Workers::new(queue.clone(), 2).run_blocking(|_| Ok::<_, String>(()))?;
+    /// queue.shut_down();
+    /// threads.join();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn join(self) {
         self.threads.into_iter().for_each(join);
     }

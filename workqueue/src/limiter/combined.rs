@@ -51,6 +51,12 @@ pub struct WithMaxWait<L> {
 
 impl<T> MaxOf<T> {
     /// The longest delay of these limiters.
+    ///
+    /// ```
+    /// use lariat_workqueue::{Bucket, MaxOf, RateLimiter};
+    ///
+    /// let limiter = MaxOf::new([Box::new(Bucket::new(10.0, 100)) as Box<dyn RateLimiter<u32>>]);
+    /// ```
     pub fn new(limiters: impl IntoIterator<Item = Box<dyn RateLimiter<T>>>) -> Self {
         Self { limiters: limiters.into_iter().collect() }
     }
@@ -86,6 +92,13 @@ impl<T> fmt::Debug for MaxOf<T> {
 
 impl<L> WithMaxWait<L> {
     /// Cuts the delays of `limiter` to `max`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_workqueue::{Bucket, WithMaxWait};
+    ///
+    /// let limiter = WithMaxWait::new(Bucket::new(10.0, 100), Duration::from_secs(30));
+    /// ```
     pub fn new(limiter: L, max: Duration) -> Self {
         Self { limiter, max }
     }

@@ -71,6 +71,13 @@ struct Failed<T> {
 
 impl<T> ItemExponentialFailure<T> {
     /// Delays from `base` to `max`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_workqueue::ItemExponentialFailure;
+    ///
+    /// let limiter = ItemExponentialFailure::<u32>::new(Duration::from_millis(5), Duration::from_secs(1000));
+    /// ```
     pub fn new(base: Duration, max: Duration) -> Self {
         Self { base, max, failures: Failures::new() }
     }
@@ -107,6 +114,13 @@ impl<T> fmt::Debug for ItemExponentialFailure<T> {
 
 impl<T> ItemFastSlow<T> {
     /// The delay `fast` for the first `max_fast_attempts` failures, `slow` for the others.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_workqueue::ItemFastSlow;
+    ///
+    /// let limiter = ItemFastSlow::<u32>::new(Duration::from_millis(5), Duration::from_secs(10), 3);
+    /// ```
     pub fn new(fast: Duration, slow: Duration, max_fast_attempts: u32) -> Self {
         Self { fast, slow, max_fast_attempts, failures: Failures::new() }
     }
