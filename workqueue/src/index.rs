@@ -9,7 +9,9 @@
 //! Whoever looks for an item is asked whether a place holds it, and of what was left behind none does: its place is empty, or
 //! has another item. Or it has the same item again, and then two cells say so.
 
-use crate::limits::LEAST_INDEX;
+use std::hint;
+
+use crate::limits::{LARGE_INDEX, LEAST_INDEX};
 use crate::state::{Hashed, Place};
 
 #[derive(Debug, Default)]
@@ -48,6 +50,19 @@ impl Index {
             cell = (cell + 1) & mask;
         }
         Err(Vacant { hash, cell })
+    }
+
+    /// Whether a look at it is likely to be a wait for memory.
+    pub(crate) fn is_large(&self) -> bool {
+        self.cells.len() >= LARGE_INDEX
+    }
+
+    /// Looks at the cells for these hashes without using what is there. The next look finds them in the nearest cache, and these
+    /// looks need not wait for each other.
+    pub(crate) fn fetch(&self, hashes: impl Iterator<Item = Hashed>) {
+        let mask = self.cells.len().wrapping_sub(1);
+        let cells = hashes.filter_map(|hash| self.cells.get(hash.bits() & mask));
+        hint::black_box(cells.fold(0, |filled, cell| filled + usize::from(cell.is_some())));
     }
 
     /// Enters a place in which an item is now. `hash_of` says with which hash an item is in a place.

@@ -19,6 +19,12 @@ pub(crate) const KEPT_LEVELS: usize = 8;
 /// How many cells an index has at least: so many that it is seldom full in a queue of a few items.
 pub(crate) const LEAST_INDEX: usize = 512;
 
+/// From how many cells on an index is larger than the nearest cache of a core: 128 KiB.
+pub(crate) const LARGE_INDEX: usize = 1 << 14;
+
+/// How many additions are entered together at most: as many as a core can wait for at once.
+pub(crate) const MOST_PENDING: usize = 32;
+
 /// How many delayed items are kept in order: few enough that they stay in the cache of a core, and that bringing in so many at once
 /// is no pause.
 pub(crate) const NEAR: usize = 1024;

@@ -177,6 +177,7 @@ impl<T: Hash + Eq + Clone> Inner<T> {
     /// Restores the invariants of those who wait.
     fn settle(&mut self) {
         let Self { state, waiters, wakes, .. } = self;
+        state.enter_pending();
         waiters.settle(state.ready(), state.deadline(), wakes);
         if state.is_shutting_down() {
             waiters.dismiss(wakes);

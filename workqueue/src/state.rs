@@ -10,6 +10,9 @@
 //! the queue, so the state is at any moment what it would be if a timer had moved each entry at its instant. While nothing is,
 //! nobody looks at the clock.
 //!
+//! While there are very many items, an addition need not be entered at once. It stays pending until something else is asked for, or
+//! there are enough of them: entered together, they wait for memory together. Nobody can tell the difference.
+//!
 //! An item is kept once, in a slot. Everything else knows it by the slot's number, so that an item is hashed when it is added
 //! and never again: not when it is handed out, and not when it is done.
 //!
@@ -31,7 +34,7 @@ use tokio::time::Instant;
 use crate::PendingDelay;
 use crate::delays::{Delay, Delays, Owner, Time};
 use crate::index::Index;
-use crate::limits::{LONGEST_DELAY, is_sparse};
+use crate::limits::{LONGEST_DELAY, MOST_PENDING, is_sparse};
 use crate::metrics::{Fact, Notes};
 use crate::ready::{Ready, Ticket};
 
@@ -43,6 +46,10 @@ pub(crate) struct State<T> {
     /// Slots without an item.
     free: Vec<Place>,
     index: Index,
+    /// What was added and is not yet in a slot.
+    pending: Vec<Pending<T>>,
+    /// When the first delay ends of those.
+    pending_due: Option<Time>,
     delays: Delays,
     /// What delays are counted from: when the first of those that are pending was added.
     epoch: Option<Instant>,
@@ -90,6 +97,16 @@ struct Slot<T> {
     entry: Entry,
 }
 
+/// An addition that nobody has asked for yet.
+#[derive(Debug)]
+struct Pending<T> {
+    item: T,
+    hash: Hashed,
+    priority: i32,
+    /// If it is for later.
+    delay: Option<(Time, Cause)>,
+}
+
 /// What is known about one item.
 #[derive(Debug)]
 struct Entry {
@@ -113,6 +130,8 @@ impl<T: Hash + Eq + Clone> State<T> {
             slots: Slots(Vec::new()),
             free: Vec::new(),
             index: Index::default(),
+            pending: Vec::new(),
+            pending_due: None,
             delays: Delays::new(),
             epoch: None,
             processing: 0,
@@ -127,6 +146,13 @@ impl<T: Hash + Eq + Clone> State<T> {
         if self.shutting_down {
             return;
         }
+        if self.can_wait() {
+            return self.enter_later(Pending { item, hash, priority, delay: None });
+        }
+        self.enter(item, hash, priority, now);
+    }
+
+    fn enter(&mut self, item: T, hash: Hashed, priority: i32, now: &Now) {
         let place = self.place(item, hash);
         let entry = self.slots.entry(place);
         entry.prioritize(priority);
@@ -161,6 +187,13 @@ impl<T: Hash + Eq + Clone> State<T> {
             return;
         }
         let at = self.time_after(now.instant(), delay);
+        if self.can_wait() {
+            return self.enter_later(Pending { item, hash, priority, delay: Some((at, cause)) });
+        }
+        self.enter_at(at, item, hash, priority, cause);
+    }
+
+    fn enter_at(&mut self, at: Time, item: T, hash: Hashed, priority: i32, cause: Cause) {
         let place = self.place(item, hash);
         let entry = self.slots.entry(place);
         entry.prioritize(priority);
@@ -175,12 +208,13 @@ impl<T: Hash + Eq + Clone> State<T> {
 
     /// Whether a rate limiter was asked for a delay that is pending.
     pub(crate) fn is_charged(&mut self, item: &T, hash: Hashed, now: &Now) -> bool {
-        self.promote(now);
+        self.catch_up(now);
         self.find(item, hash).is_some_and(|place| self.slots.entry(place).charged)
     }
 
     /// The limiter has forgotten the item, so that it may be asked again.
     pub(crate) fn discharge(&mut self, item: &T, hash: Hashed) {
+        self.enter_pending();
         if let Some(place) = self.find(item, hash) {
             self.slots.entry(place).charged = false;
         }
@@ -188,7 +222,7 @@ impl<T: Hash + Eq + Clone> State<T> {
 
     /// Hands out the first item, which is then being processed.
     pub(crate) fn take(&mut self, now: &Now) -> Option<Taken<T>> {
-        self.promote(now);
+        self.catch_up(now);
         let Self { ready, slots, .. } = self;
         let place = ready.pop(|place| slots.0[place.index()].entry.ticket)?;
         let Slot { item, entry } = &mut slots.0[place.index()];
@@ -208,7 +242,7 @@ impl<T: Hash + Eq + Clone> State<T> {
 
     /// Takes back an item that was handed out. Returns it if nobody else needs it, to be dropped without the lock.
     pub(crate) fn done(&mut self, place: Place, now: &Now) -> Option<T> {
-        self.promote(now);
+        self.catch_up(now);
         self.processing -= 1;
         let entry = self.slots.entry(place);
         debug_assert!(entry.processing, "an item is done once");
@@ -226,7 +260,7 @@ impl<T: Hash + Eq + Clone> State<T> {
 
     /// Lets nothing in any more and forgets what is delayed. Returns what was, to be dropped without the lock.
     pub(crate) fn shut_down(&mut self, now: &Now) -> Vec<T> {
-        self.promote(now);
+        self.catch_up(now);
         self.shutting_down = true;
         let delayed = self.delays.drain(&mut self.slots);
         let dropped = delayed.into_iter().filter_map(|place| {
@@ -237,7 +271,7 @@ impl<T: Hash + Eq + Clone> State<T> {
     }
 
     pub(crate) fn len(&mut self, now: &Now) -> usize {
-        self.promote(now);
+        self.catch_up(now);
         self.ready.len()
     }
 
@@ -262,7 +296,8 @@ impl<T: Hash + Eq + Clone> State<T> {
     }
 
     /// How many items are queued, processed and delayed.
-    pub(crate) fn sizes(&self) -> (usize, usize, usize) {
+    pub(crate) fn sizes(&mut self) -> (usize, usize, usize) {
+        self.enter_pending();
         (self.ready.len(), self.processing, self.delays.len())
     }
 
@@ -286,15 +321,58 @@ impl<T: Hash + Eq + Clone> State<T> {
         running
     }
 
+    /// Whether an addition may stay pending. It may if an index that is too large for the nearest cache makes it worth while.
+    fn can_wait(&self) -> bool {
+        self.index.is_large() && self.notes.is_none()
+    }
+
+    fn enter_later(&mut self, pending: Pending<T>) {
+        if let Some((at, _)) = pending.delay {
+            self.pending_due = Some(self.pending_due.map_or(at, |due| due.min(at)));
+        }
+        self.pending.push(pending);
+        if self.pending.len() == MOST_PENDING {
+            self.enter_pending();
+        }
+    }
+
+    /// Enters what was added. Whatever asks for more than additions do has to call this first.
+    pub(crate) fn enter_pending(&mut self) {
+        if self.pending.is_empty() {
+            return;
+        }
+        self.pending_due = None;
+        let mut pending = std::mem::take(&mut self.pending);
+        self.index.fetch(pending.iter().map(|pending| pending.hash));
+        for Pending { item, hash, priority, delay } in pending.drain(..) {
+            match delay {
+                None => self.enter(item, hash, priority, &Now::default()),
+                Some((at, cause)) => self.enter_at(at, item, hash, priority, cause),
+            }
+        }
+        self.pending = pending;
+    }
+
+    /// Makes the state what it would be if everything had been done in its time.
+    fn catch_up(&mut self, now: &Now) {
+        self.enter_pending();
+        self.promote(now);
+    }
+
     /// Moves what is due into the queue.
     fn promote(&mut self, now: &Now) {
-        if !self.delays.is_empty() {
+        if !self.delays.is_empty() || self.pending_due.is_some() {
             self.promote_due(now);
         }
     }
 
     fn promote_due(&mut self, now: &Now) {
         let until = self.time(now.instant());
+        if self.delays.earliest().into_iter().chain(self.pending_due).all(|due| due > until) {
+            return;
+        }
+        // Those that were added before.
+        self.enter_pending();
         while let Some(place) = self.delays.pop_due(until, &mut self.slots) {
             let entry = self.slots.entry(place);
             entry.charged = false;
@@ -311,7 +389,7 @@ impl<T: Hash + Eq + Clone> State<T> {
 
     /// When a delay ends that begins now.
     fn time_after(&mut self, now: Instant, delay: Duration) -> Time {
-        if self.delays.is_empty() {
+        if self.delays.is_empty() && self.pending_due.is_none() {
             self.epoch = Some(now);
         }
         // A clock that is read outside the lock may be behind the epoch; then the delay ends as much later.
