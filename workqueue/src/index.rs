@@ -7,7 +7,7 @@
 //! removing is free.
 //!
 //! Whoever looks for an item is asked whether a place holds it, and of what was left behind none does: its place is empty, or
-//! has another item. Or it has the same item again, and then two cells say so.
+//! has another item. If the same item comes again to the same place, what was left behind is right again.
 
 use std::hint;
 
@@ -34,6 +34,8 @@ struct Known {
 pub(crate) struct Vacant {
     hash: Hashed,
     cell: usize,
+    /// Whether there is an item with the same hash, or was.
+    has_alike: bool,
 }
 
 impl Index {
@@ -42,14 +44,18 @@ impl Index {
     pub(crate) fn find(&self, hash: Hashed, mut holds: impl FnMut(Place) -> bool) -> Result<Place, Vacant> {
         let mask = self.cells.len().wrapping_sub(1);
         let mut cell = hash.bits() & mask;
+        let mut has_alike = false;
         // At least half of the cells are free.
         while let Some(Some(known)) = self.cells.get(cell) {
-            if known.hash == hash && holds(known.place) {
-                return Ok(known.place);
+            if known.hash == hash {
+                if holds(known.place) {
+                    return Ok(known.place);
+                }
+                has_alike = true;
             }
             cell = (cell + 1) & mask;
         }
-        Err(Vacant { hash, cell })
+        Err(Vacant { hash, cell, has_alike })
     }
 
     /// Whether a look at it is likely to be a wait for memory.
@@ -69,10 +75,13 @@ impl Index {
     #[inline]
     pub(crate) fn insert(
         &mut self,
-        Vacant { hash, cell }: Vacant,
+        Vacant { hash, cell, has_alike }: Vacant,
         place: Place,
         hash_of: impl Fn(Place) -> Option<Hashed>,
     ) {
+        if has_alike && self.find(hash, |known| known == place).is_ok() {
+            return;
+        }
         if 2 * (self.filled + 1) > self.cells.len() {
             self.weed(hash_of);
             return self.enter(Known { hash, place });
@@ -100,9 +109,9 @@ impl Index {
         self.left = left;
     }
 
-    /// Fills a cell, unless one says the same.
+    /// Fills a cell with what no other says.
     fn enter(&mut self, known: Known) {
-        if let Err(Vacant { cell, .. }) = self.find(known.hash, |place| place == known.place) {
+        if let Err(Vacant { cell, .. }) = self.find(known.hash, |_| false) {
             self.cells[cell] = Some(known);
             self.filled += 1;
         }
@@ -149,5 +158,17 @@ mod tests {
             largest = largest.max(index.capacity());
         }
         assert!(largest < 10_000, "{largest}");
+    }
+
+    /// What it left behind is right again each time.
+    #[test]
+    fn an_item_that_comes_and_goes_in_one_place_takes_no_more_room() {
+        let mut index = Index::default();
+        let (hash, place) = (Hashed::of(&1), Place::last_of(1));
+        for _ in 0..100_000 {
+            let Err(vacant) = index.find(hash, |_| false) else { continue };
+            index.insert(vacant, place, |_| Some(hash));
+        }
+        assert!(index.capacity() <= 2 * LEAST_INDEX, "{}", index.capacity());
     }
 }
