@@ -13,6 +13,7 @@
 
 mod data;
 pub mod peer;
+pub mod queue;
 mod server;
 mod template;
 

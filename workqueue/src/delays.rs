@@ -1,250 +1,385 @@
-//! Items that wait for their time: a binary heap whose entries can be moved and removed in place.
+//! Items that wait for their time.
 //!
-//! Every entry has a slot that knows its position in the heap, so that the owner of a [`DelayId`] finds it without a
-//! search, and the heap never holds anything stale. Entries of the very same instant leave in the order in which the
-//! plain textbook heap gives them up, which is neither first-in-first-out nor last-in-first-out; the recorded answers
-//! of client-go come from such a heap too.
+//! What is due soon is *near*: in a binary heap, whose entries know their positions, so that they can be moved and removed in
+//! place. What is due after the *horizon* is *far*: in segments, each for a part of time and in no order, to which an entry is
+//! appended wherever its time belongs. When nothing near is left, the next segment becomes near. So adding, moving and removing
+//! take the same time however much waits, and each entry is put in order among a thousand others once, when its time has nearly
+//! come.
+//!
+//! Segments are not searched. What is moved or removed leaves its far entry behind, which is known by not being what the item
+//! says of itself, and dropped when its segment becomes near or is cut in two.
+//!
+//! Up to a thousand entries are near, however late they are. Those of the very same instant leave in the order in which the
+//! plain textbook heap gives them up, which is neither first-in-first-out nor last-in-first-out; the recorded answers of
+//! client-go come from such a heap too.
+//!
+//! Invariants:
+//!
+//! * All that is near is due before the horizon, all that is far is not.
+//! * If nothing is near, nothing is far: the first entry is always known exactly.
+//! * A segment begins where the one before it ends, the first at the horizon.
 
-use tokio::time::Instant;
+use std::num::NonZeroU64;
 
-use crate::limits::is_sparse;
-
-/// Names a waiting entry until it is popped or removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct DelayId(usize);
+use crate::limits::{NEAR, is_sparse};
+use crate::state::Place;
 
 #[derive(Debug)]
-pub(crate) struct Delays<T> {
-    heap: Vec<Node>,
-    slots: Vec<Slot<T>>,
-    free: Vec<usize>,
+pub(crate) struct Delays {
+    near: Vec<Node>,
+    /// The latest one first.
+    far: Vec<Segment>,
+    /// How many of the far entries are what their items say.
+    far_len: usize,
+    /// How many there are with those that were left behind.
+    far_nodes: usize,
+    /// Where the first segment begins; the end of time without any.
+    horizon: Time,
+    /// With how many near entries some become far.
+    overfull: usize,
+    /// The memory of what was near before.
+    spare: Vec<Node>,
+}
+
+/// An instant: nanoseconds since some other one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Time(NonZeroU64);
+
+/// What an item knows of its delay.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Delay {
+    /// None without a delay.
+    at: Option<Time>,
+    position: Position,
+}
+
+/// The index in the heap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Position(u32);
+
+const FAR: Position = Position(u32::MAX);
+
+/// Those who keep what their items know.
+pub(crate) trait Owner {
+    fn delay(&self, place: Place) -> Delay;
+    fn set_delay(&mut self, place: Place, delay: Delay);
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Node {
-    at: Instant,
-    slot: usize,
+    at: Time,
+    place: Place,
 }
 
 #[derive(Debug)]
-struct Slot<T> {
-    position: usize,
-    item: Option<T>,
+struct Segment {
+    start: Time,
+    nodes: Vec<Node>,
 }
 
-impl<T> Delays<T> {
+// === impl Delays ===
+
+impl Delays {
     pub(crate) fn new() -> Self {
-        Self { heap: Vec::new(), slots: Vec::new(), free: Vec::new() }
+        Self {
+            near: Vec::new(),
+            far: Vec::new(),
+            far_len: 0,
+            far_nodes: 0,
+            horizon: Time::END,
+            overfull: 2 * NEAR,
+            spare: Vec::new(),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.heap.len()
+        self.near.len() + self.far_len
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.near.is_empty()
     }
 
     /// When the first entry is due.
-    pub(crate) fn earliest(&self) -> Option<Instant> {
-        self.heap.first().map(|node| node.at)
+    pub(crate) fn earliest(&self) -> Option<Time> {
+        self.near.first().map(|node| node.at)
     }
 
-    pub(crate) fn insert(&mut self, at: Instant, item: T) -> DelayId {
-        let position = self.heap.len();
-        let filled = Slot { position, item: Some(item) };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot] = filled;
-                slot
-            }
-            None => {
-                self.slots.push(filled);
-                self.slots.len() - 1
-            }
-        };
-        self.heap.push(Node { at, slot });
-        self.sift_up(position);
-        DelayId(slot)
+    /// Enters an item that has no delay.
+    pub(crate) fn insert(&mut self, at: Time, place: Place, owner: &mut impl Owner) {
+        if at >= self.horizon {
+            return self.insert_far(Node { at, place }, owner);
+        }
+        let position = self.near.len();
+        self.near.push(Node { at, place });
+        self.sift_up(position, owner);
+        if self.near.len() > self.overfull {
+            self.spill(owner);
+        }
     }
 
     /// Moves an entry forward in time; an instant that is not earlier changes nothing.
-    pub(crate) fn hasten(&mut self, id: DelayId, at: Instant) {
-        let position = self.slots[id.0].position;
-        if at < self.heap[position].at {
-            self.heap[position].at = at;
-            self.sift_up(position);
+    pub(crate) fn hasten(&mut self, at: Time, place: Place, owner: &mut impl Owner) {
+        let known = owner.delay(place);
+        if known.at.is_none_or(|known| known <= at) {
+            return;
+        }
+        if known.position == FAR {
+            self.far_len -= 1;
+            self.insert(at, place, owner);
+            self.tidy(owner);
+        } else if let Some(node) = self.near.get_mut(known.position.index()) {
+            node.at = at;
+            self.sift_up(known.position.index(), owner);
         }
     }
 
     /// Takes out the first entry if it is due.
-    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<T> {
+    pub(crate) fn pop_due(&mut self, now: Time, owner: &mut impl Owner) -> Option<Place> {
         if self.earliest()? > now {
             return None;
         }
-        self.remove_at(0)
+        self.remove_near(0, owner)
     }
 
-    /// Takes out one entry, wherever it is.
-    pub(crate) fn remove(&mut self, id: DelayId) -> Option<T> {
-        self.remove_at(self.slots[id.0].position)
+    /// Takes out the entry of an item, if it has one.
+    pub(crate) fn remove(&mut self, place: Place, owner: &mut impl Owner) {
+        let Delay { at: Some(_), position } = owner.delay(place) else { return };
+        if position == FAR {
+            owner.set_delay(place, Delay::default());
+            self.far_len -= 1;
+            self.tidy(owner);
+        } else {
+            self.remove_near(position.index(), owner);
+        }
     }
 
     /// Takes out all entries, in no order.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
+    pub(crate) fn drain(&mut self, owner: &mut impl Owner) -> Vec<Place> {
         let emptied = std::mem::replace(self, Self::new());
-        emptied.slots.into_iter().filter_map(|slot| slot.item)
-    }
-
-    fn remove_at(&mut self, position: usize) -> Option<T> {
-        let node = self.heap.swap_remove(position);
-        if position < self.heap.len() {
-            self.slots[self.heap[position].slot].position = position;
-            // The entry that came from the end may belong on either side of the gap that it fills.
-            if !self.sift_down(position) {
-                self.sift_up(position);
+        let nodes = emptied.near.into_iter().chain(emptied.far.into_iter().flat_map(|segment| segment.nodes));
+        let mut places = Vec::new();
+        for Node { place, .. } in nodes {
+            // One that was left behind belongs to an item that is taken out elsewhere, or was before.
+            if owner.delay(place).at.is_some() {
+                owner.set_delay(place, Delay::default());
+                places.push(place);
             }
         }
-        let item = self.slots[node.slot].item.take();
-        debug_assert!(item.is_some(), "a node of the heap owns a filled slot");
-        self.free.push(node.slot);
-        self.release_memory();
-        item
+        places
     }
 
-    fn sift_up(&mut self, mut position: usize) {
+    // === The heap ===
+
+    fn remove_near(&mut self, position: usize, owner: &mut impl Owner) -> Option<Place> {
+        if position >= self.near.len() {
+            return None;
+        }
+        let node = self.near.swap_remove(position);
+        if position < self.near.len() {
+            // The entry that came from the end may belong on either side of the gap that it fills.
+            if self.sift_down(position, owner) == position {
+                self.sift_up(position, owner);
+            }
+        }
+        owner.set_delay(node.place, Delay::default());
+        self.refill(owner);
+        Some(node.place)
+    }
+
+    /// Lets the node at `position` rise to where it belongs, and its item know where that is.
+    fn sift_up(&mut self, mut position: usize, owner: &mut impl Owner) {
+        let node = self.near[position];
         while position > 0 {
             let parent = (position - 1) / 2;
-            if self.heap[position].at >= self.heap[parent].at {
+            if node.at >= self.near[parent].at {
                 break;
             }
-            self.swap(position, parent);
+            self.put(position, self.near[parent], owner);
             position = parent;
         }
+        self.put(position, node, owner);
     }
 
-    /// Returns whether the entry moved.
-    fn sift_down(&mut self, start: usize) -> bool {
-        let mut position = start;
+    /// Lets the node at `position` sink to where it belongs, and returns where that is.
+    fn sift_down(&mut self, mut position: usize, owner: &mut impl Owner) -> usize {
+        let node = self.near[position];
         loop {
             let left = 2 * position + 1;
-            if left >= self.heap.len() {
+            if left >= self.near.len() {
                 break;
             }
             let right = left + 1;
-            let right_is_first = right < self.heap.len() && self.heap[right].at < self.heap[left].at;
+            let right_is_first = right < self.near.len() && self.near[right].at < self.near[left].at;
             let child = if right_is_first { right } else { left };
-            if self.heap[child].at >= self.heap[position].at {
+            if self.near[child].at >= node.at {
                 break;
             }
-            self.swap(position, child);
+            self.put(position, self.near[child], owner);
             position = child;
         }
-        position > start
+        self.put(position, node, owner);
+        position
     }
 
-    fn swap(&mut self, a: usize, b: usize) {
-        self.heap.swap(a, b);
-        self.slots[self.heap[a].slot].position = a;
-        self.slots[self.heap[b].slot].position = b;
+    fn put(&mut self, position: usize, node: Node, owner: &mut impl Owner) {
+        self.near[position] = node;
+        owner.set_delay(node.place, Delay { at: Some(node.at), position: Position::of(position) });
     }
 
-    fn release_memory(&mut self) {
-        if self.heap.is_empty() && is_sparse(0, self.slots.capacity()) {
-            // Slots are named by their index, so only an empty set of them can move.
-            *self = Self::new();
+    // === What is far ===
+
+    fn insert_far(&mut self, node: Node, owner: &mut impl Owner) {
+        owner.set_delay(node.place, Delay { at: Some(node.at), position: FAR });
+        self.far_len += 1;
+        self.far_nodes += 1;
+        let segment = self.far.partition_point(|segment| segment.start > node.at);
+        let Segment { nodes, .. } = &mut self.far[segment];
+        nodes.push(node);
+        if nodes.len() >= 2 * NEAR && nodes.len() == nodes.capacity() {
+            self.split(segment, owner);
         }
+    }
+
+    /// Cuts a segment in two of about the same size, unless all in it are due at once.
+    fn split(&mut self, segment: usize, owner: &mut impl Owner) {
+        self.drop_stale(segment, owner);
+        let nodes = &mut self.far[segment].nodes;
+        if nodes.len() < 2 * NEAR {
+            return;
+        }
+        let Some(start) = middle(nodes) else { return };
+        let mut later = std::mem::take(&mut self.spare);
+        later.reserve_exact(2 * NEAR);
+        later.extend(nodes.extract_if(.., |node| node.at >= start));
+        self.far.insert(segment, Segment { start, nodes: later });
+    }
+
+    /// Makes a later part of what is near the first segment.
+    #[cold]
+    fn spill(&mut self, owner: &mut impl Owner) {
+        let Some(start) = middle(&mut self.near) else {
+            self.overfull = 2 * self.near.len();
+            return self.restore(owner);
+        };
+        let mut nodes = std::mem::take(&mut self.spare);
+        nodes.reserve_exact(2 * NEAR);
+        nodes.extend(self.near.extract_if(.., |node| node.at >= start));
+        for Node { at, place } in &nodes {
+            owner.set_delay(*place, Delay { at: Some(*at), position: FAR });
+        }
+        self.far_len += nodes.len();
+        self.far_nodes += nodes.len();
+        self.far.push(Segment { start, nodes });
+        self.horizon = start;
+        self.overfull = 2 * NEAR;
+        self.restore(owner);
+    }
+
+    /// Brings in the next segments until something is near again.
+    fn refill(&mut self, owner: &mut impl Owner) {
+        let has_grown = self.near.capacity() > 4 * NEAR;
+        if has_grown && is_sparse(self.near.len(), self.near.capacity()) {
+            self.near.shrink_to(2 * NEAR);
+        }
+        while self.near.is_empty()
+            && let Some(Segment { mut nodes, .. }) = self.far.pop()
+        {
+            self.far_nodes -= nodes.len();
+            nodes.retain(|node| {
+                let known = owner.delay(node.place);
+                let is_current = known == Delay { at: Some(node.at), position: FAR };
+                if is_current {
+                    // The very same entry may be there twice, if it was removed and entered again.
+                    owner.set_delay(node.place, Delay { position: Position::default(), ..known });
+                }
+                is_current
+            });
+            self.far_len -= nodes.len();
+            self.spare = std::mem::replace(&mut self.near, nodes);
+            self.horizon = self.far.last().map_or(Time::END, |segment| segment.start);
+            self.overfull = 2 * NEAR.max(self.near.len());
+            self.restore(owner);
+        }
+        if self.far.is_empty() && self.near.is_empty() {
+            self.spare = Vec::new();
+        }
+    }
+
+    /// Makes a heap of what is near.
+    fn restore(&mut self, owner: &mut impl Owner) {
+        self.near.sort_unstable_by_key(|node| node.at);
+        for position in 0..self.near.len() {
+            self.put(position, self.near[position], owner);
+        }
+    }
+
+    /// Removes from a segment what was left behind.
+    fn drop_stale(&mut self, segment: usize, owner: &impl Owner) {
+        if self.far_nodes == self.far_len {
+            // To ask the items is to wait for memory.
+            return;
+        }
+        let nodes = &mut self.far[segment].nodes;
+        let before = nodes.len();
+        nodes.retain(|node| owner.delay(node.place) == Delay { at: Some(node.at), position: FAR });
+        self.far_nodes -= before - nodes.len();
+    }
+
+    /// Removes from all segments what was left behind, if it is most of what there is.
+    fn tidy(&mut self, owner: &mut impl Owner) {
+        if self.far_nodes / 2 > self.far_len + NEAR {
+            (0..self.far.len()).for_each(|segment| self.drop_stale(segment, owner));
+        }
+    }
+}
+
+/// When the later half of some nodes begins. None if all are of one instant.
+fn middle(nodes: &mut [Node]) -> Option<Time> {
+    let half = nodes.len() / 2;
+    let (before, node, after) = nodes.select_nth_unstable_by_key(half, |node| node.at);
+    let at = node.at;
+    if before.iter().any(|node| node.at < at) {
+        return Some(at);
+    }
+    after.iter().map(|node| node.at).filter(|later| *later > at).min()
+}
+
+// === impl Delay ===
+
+impl Delay {
+    pub(crate) fn is_pending(self) -> bool {
+        self.at.is_some()
+    }
+}
+
+// === impl Position ===
+
+impl Position {
+    /// A queue holds fewer than `u32::MAX` items.
+    fn of(index: usize) -> Self {
+        debug_assert!(index < FAR.index(), "so many items have no places");
+        Self(index as u32)
+    }
+
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+// === impl Time ===
+
+impl Time {
+    const END: Self = Self(NonZeroU64::MAX);
+
+    pub(crate) fn from_nanos(nanos: u64) -> Self {
+        Self(NonZeroU64::MIN.saturating_add(nanos.min(u64::MAX - 2)))
+    }
+
+    pub(crate) fn nanos(self) -> u64 {
+        self.0.get() - 1
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    fn at(start: Instant, ms: u64) -> Instant {
-        start + Duration::from_millis(ms)
-    }
-
-    fn pop_all(delays: &mut Delays<u64>, now: Instant) -> Vec<u64> {
-        std::iter::from_fn(|| delays.pop_due(now)).collect()
-    }
-
-    #[test]
-    fn entries_leave_in_the_order_of_their_time_and_never_early() {
-        let start = Instant::now();
-        let mut delays = Delays::new();
-        for ms in [50, 10, 40, 20, 30] {
-            delays.insert(at(start, ms), ms);
-        }
-        assert_eq!(delays.earliest(), Some(at(start, 10)));
-        assert_eq!(delays.pop_due(at(start, 9)), None);
-        assert_eq!(pop_all(&mut delays, at(start, 30)), [10, 20, 30]);
-        assert_eq!(pop_all(&mut delays, at(start, 99)), [40, 50]);
-    }
-
-    #[test]
-    fn an_entry_can_only_be_hastened() {
-        let start = Instant::now();
-        let mut delays = Delays::new();
-        let a = delays.insert(at(start, 50), 1);
-        delays.insert(at(start, 40), 2);
-        delays.hasten(a, at(start, 60));
-        assert_eq!(delays.earliest(), Some(at(start, 40)));
-        delays.hasten(a, at(start, 30));
-        assert_eq!(pop_all(&mut delays, at(start, 55)), [1, 2]);
-    }
-
-    #[test]
-    fn entries_of_one_instant_leave_as_in_the_textbook() {
-        let start = Instant::now();
-        for (times, order) in [([1, 1, 1, 1], [0, 3, 2, 1]), ([1, 2, 2, 3], [0, 1, 2, 3])] {
-            let mut delays = Delays::new();
-            for (item, ms) in times.into_iter().enumerate() {
-                delays.insert(at(start, ms), item as u64);
-            }
-            assert_eq!(pop_all(&mut delays, at(start, 9)), order);
-        }
-    }
-
-    #[test]
-    fn any_entry_can_be_removed_and_the_order_of_the_rest_holds() {
-        let start = Instant::now();
-        let mut seed = 1_u64;
-        let mut random = move |bound: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) % bound
-        };
-        for _ in 0..200 {
-            let mut delays = Delays::new();
-            let mut known = Vec::new();
-            for item in 0..50 {
-                let ms = random(1000);
-                known.push((ms, item, delays.insert(at(start, ms), item)));
-                if item % 3 == 0 {
-                    let (_, item, id) = known.swap_remove(random(known.len() as u64) as usize);
-                    assert_eq!(delays.remove(id), Some(item));
-                }
-            }
-            let mut times: Vec<u64> = known.iter().map(|entry| entry.0).collect();
-            times.sort_unstable();
-            let left: Vec<u64> = pop_all(&mut delays, at(start, 1000))
-                .into_iter()
-                .filter_map(|item| known.iter().find(|entry| entry.1 == item).map(|entry| entry.0))
-                .collect();
-            assert_eq!(left, times);
-        }
-    }
-
-    #[test]
-    fn memory_of_a_burst_is_given_back() {
-        let start = Instant::now();
-        let mut delays = Delays::new();
-        for n in 0..100_000 {
-            delays.insert(at(start, n), n);
-        }
-        pop_all(&mut delays, at(start, 100_000));
-        assert!(delays.slots.capacity() + delays.heap.capacity() + delays.free.capacity() < 4096);
-    }
-}
+mod tests;

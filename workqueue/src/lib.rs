@@ -30,10 +30,12 @@
 //! # }
 //! ```
 //!
+//! Those who know Go's queues find each of their calls in [`coming_from_client_go`].
+//!
 //! # How it works
 //!
-//! `state` is the queue proper, a synchronous state machine that is told the time. `shared` puts it under a lock,
-//! together with `waiters`, the list of those who wait. After each operation as many waiters are woken as items are
+//! `state` is the queue proper, a synchronous state machine that is told the time: items in slots, found by `index`, in the order
+//! of `ready`, or waiting in `delays`. `shared` puts it under a lock, together with `waiters`, the list of those who wait. After each operation as many waiters are woken as items are
 //! queued; if anything is delayed, exactly one of the others has the timer and sleeps until the first delay ends.
 //! `wait` is the one loop in which both futures and threads wait.
 
@@ -42,6 +44,11 @@
 mod builder;
 mod delays;
 mod desk;
+mod drain;
+mod index;
+#[cfg(test)]
+mod interleavings;
+mod labels;
 mod limiter;
 mod limits;
 mod metrics;
@@ -56,9 +63,14 @@ mod wait;
 mod waiters;
 mod workers;
 
+#[doc = include_str!("coming_from_client_go.md")]
+pub mod coming_from_client_go {}
+
 pub use crate::builder::{PendingDelay, QueueBuilder};
+pub use crate::drain::NotDrained;
+pub use crate::labels::{DURATION_BUCKETS, PriorityLabels};
 pub use crate::limiter::{
-    Bucket, ItemExponentialFailure, ItemFastSlow, MaxOf, RateLimiter, WithMaxWait,
+    Bucket, ItemExponentialFailure, ItemFastSlow, MaxOf, RateLimiter, WithJitter, WithMaxWait,
     default_controller_rate_limiter, default_item_based_rate_limiter,
 };
 pub use crate::metrics::Metrics;

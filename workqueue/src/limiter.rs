@@ -2,13 +2,17 @@
 
 mod bucket;
 mod combined;
+mod jitter;
 mod per_item;
 
 use std::hash::Hash;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 pub use self::bucket::Bucket;
 pub use self::combined::{MaxOf, WithMaxWait};
+pub use self::jitter::WithJitter;
 pub use self::per_item::{ItemExponentialFailure, ItemFastSlow};
 use crate::sync::Arc;
 
@@ -40,6 +44,13 @@ use crate::sync::Arc;
 pub trait RateLimiter<T>: Send + Sync {
     /// How long the item has to wait. Charges the item with a failure.
     fn when(&self, item: &T) -> Duration;
+
+    /// As [`when`](Self::when), for those who have just looked at the clock, which said `now`. The queue calls this one. A limiter
+    /// that looks at the clock itself, or that asks another limiter, saves the look by having it too. Default: `when`.
+    fn when_at(&self, item: &T, now: Instant) -> Duration {
+        let _ = now;
+        self.when(item)
+    }
 
     /// Clears the failures of the item.
     fn forget(&self, item: &T);
@@ -91,6 +102,10 @@ impl<T, L: RateLimiter<T> + ?Sized> RateLimiter<T> for Box<L> {
         (**self).when(item)
     }
 
+    fn when_at(&self, item: &T, now: Instant) -> Duration {
+        (**self).when_at(item, now)
+    }
+
     fn forget(&self, item: &T) {
         (**self).forget(item);
     }
@@ -103,6 +118,10 @@ impl<T, L: RateLimiter<T> + ?Sized> RateLimiter<T> for Box<L> {
 impl<T, L: RateLimiter<T> + ?Sized> RateLimiter<T> for Arc<L> {
     fn when(&self, item: &T) -> Duration {
         (**self).when(item)
+    }
+
+    fn when_at(&self, item: &T, now: Instant) -> Duration {
+        (**self).when_at(item, now)
     }
 
     fn forget(&self, item: &T) {

@@ -10,6 +10,25 @@ pub(crate) const LONGEST_DELAY: Duration = Duration::from_secs(200 * 366 * 24 * 
 /// is bounded, and the important ones lose little.
 pub(crate) const AGEING: u32 = 16;
 
+/// For how many turns of a spinning core one stays away from a lock that is taken, and then again: some microseconds each time.
+pub(crate) const PATIENCE: [u32; 5] = [128, 256, 512, 512, 512];
+
+/// How many priorities keep their memory while nothing is queued in them. More than these are seldom in use.
+pub(crate) const KEPT_LEVELS: usize = 8;
+
+/// How many cells an index has at least: so many that it is seldom full in a queue of a few items.
+pub(crate) const LEAST_INDEX: usize = 512;
+
+/// From how many cells on an index is larger than the nearest cache of a core: 128 KiB.
+pub(crate) const LARGE_INDEX: usize = 1 << 14;
+
+/// How many additions are entered together at most: as many as a core can wait for at once.
+pub(crate) const MOST_PENDING: usize = 32;
+
+/// How many delayed items are kept in order: few enough that they stay in the cache of a core, and that bringing in so many at once
+/// is no pause.
+pub(crate) const NEAR: usize = 1024;
+
 /// A collection smaller than this is never shrunk: the memory is not worth the copying.
 const KEPT_CAPACITY: usize = 1024;
 

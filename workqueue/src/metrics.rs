@@ -59,6 +59,8 @@ pub(crate) struct Notes {
     /// Whether facts are taken and told.
     has_metrics: bool,
     facts: Vec<Fact>,
+    /// Since when the items in these places are dirty.
+    dirty: Vec<Option<Instant>>,
     /// What is processed, and since when.
     running: Vec<(Place, Instant)>,
 }
@@ -74,7 +76,7 @@ pub(crate) enum Fact {
 
 impl Notes {
     pub(crate) fn new(has_metrics: bool) -> Self {
-        Self { has_metrics, facts: Vec::new(), running: Vec::new() }
+        Self { has_metrics, facts: Vec::new(), dirty: Vec::new(), running: Vec::new() }
     }
 
     pub(crate) fn note(&mut self, fact: Fact) {
@@ -88,15 +90,36 @@ impl Notes {
         self.running.iter().map(move |(place, since)| (*place, now.saturating_duration_since(*since)))
     }
 
-    pub(crate) fn began(&mut self, place: Place, now: Instant) {
+    /// An item needs processing.
+    pub(crate) fn added(&mut self, place: Place, priority: i32, now: Instant) {
+        if self.has_metrics {
+            if self.dirty.len() <= place.index() {
+                self.dirty.resize(place.index() + 1, None);
+            }
+            self.dirty[place.index()] = Some(now);
+            self.facts.push(Fact::Added { priority });
+        }
+    }
+
+    /// An item was handed out.
+    pub(crate) fn began(&mut self, place: Place, priority: i32, now: Instant) {
+        let added = self.dirty.get_mut(place.index()).and_then(Option::take);
+        let waited = added.map_or(Duration::ZERO, |added| now.saturating_duration_since(added));
+        self.note(Fact::Taken { priority, waited });
         self.running.push((place, now));
     }
 
+    /// An item is done.
     pub(crate) fn ended(&mut self, place: Place, now: Instant) {
         if let Some(at) = self.running.iter().position(|(running, _)| *running == place) {
             let (_, since) = self.running.swap_remove(at);
             self.note(Fact::Done { worked: now.saturating_duration_since(since) });
         }
+    }
+
+    /// No item has a place any more.
+    pub(crate) fn forget_places(&mut self) {
+        self.dirty = Vec::new();
     }
 
     pub(crate) fn take_facts(&mut self) -> Vec<Fact> {

@@ -4,9 +4,8 @@ use std::fmt;
 use std::hash::Hash;
 use std::ops::Deref;
 
-use crate::shared::Shared;
+use crate::queue::Handle;
 use crate::state::{Place, Taken};
-use crate::sync::Arc;
 
 /// An item that is being processed, and by nobody else.
 ///
@@ -28,14 +27,14 @@ use crate::sync::Arc;
 /// ```
 #[must_use = "dropping the guard says that the item was processed"]
 pub struct Processing<T: Hash + Eq + Clone> {
-    shared: Arc<Shared<T>>,
+    shared: Handle<T>,
     place: Place,
     item: T,
     priority: i32,
 }
 
 impl<T: Hash + Eq + Clone> Processing<T> {
-    pub(crate) fn new(shared: Arc<Shared<T>>, taken: Taken<T>) -> Self {
+    pub(crate) fn new(shared: Handle<T>, taken: Taken<T>) -> Self {
         let Taken { place, item, priority } = taken;
         Self { shared, place, item, priority }
     }

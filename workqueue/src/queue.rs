@@ -5,16 +5,19 @@ use std::future::Future;
 use std::hash::Hash;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
+use crate::NotDrained;
 use crate::builder::QueueBuilder;
+use crate::limits::LONGEST_DELAY;
 use crate::processing::Processing;
-use crate::shared::{Drainer, Getter, Shared};
-use crate::state::Cause;
+use crate::shared::{Attempt, Drainer, Getter, Shared};
 use crate::sync::Arc;
 use crate::wait::{wait, wait_blocking};
 
 /// A queue of distinct items that are to be processed, each by one worker at a time.
 ///
-/// A handle is cheap to clone, and all clones are the same queue. Producers [`add`](Self::add) items, now, after a
+/// A handle is cheap to clone, and all clones are the same queue. Workers on several threads are fastest with one each. Producers [`add`](Self::add) items, now, after a
 /// delay, or when the rate limiter allows; workers [`get`](Self::get) them. What a worker got is *processing* until the
 /// guard is dropped. An item that is added while it is queued is not queued twice; one that is added while it is
 /// processing is queued once more when the worker is done with it.
@@ -43,8 +46,12 @@ use crate::wait::{wait, wait_blocking};
 #[doc(alias = "NewTypedRateLimitingQueue")]
 #[doc(alias = "NewTypedDelayingQueue")]
 pub struct Queue<T: Hash + Eq + Clone> {
-    shared: Arc<Shared<T>>,
+    shared: Handle<T>,
 }
+
+/// What a handle and the guards that it gave out have in common. Each handle has its own, so that workers with one each do not
+/// count their guards in the same place, which would cost them more than all else.
+pub(crate) type Handle<T> = Arc<Arc<Shared<T>>>;
 
 /// How an item is added; see [`Queue::add_with`].
 ///
@@ -79,7 +86,12 @@ pub const LOW_PRIORITY: i32 = -100;
 
 impl<T: Hash + Eq + Clone> Queue<T> {
     pub(crate) fn from_shared(shared: Shared<T>) -> Self {
-        Self { shared: Arc::new(shared) }
+        Self { shared: Arc::new(Arc::new(shared)) }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> &Handle<T> {
+        &self.shared
     }
 }
 
@@ -129,7 +141,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
     /// assert_eq!(queue.len(), 1);
     /// ```
     pub fn add(&self, item: T) {
-        self.shared.operate(|state, now| state.add(item, 0, now));
+        self.shared.add(item, 0);
     }
 
     /// Adds an item when a time has passed, and never before.
@@ -150,7 +162,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
     /// # }
     /// ```
     pub fn add_after(&self, item: T, delay: Duration) {
-        self.shared.operate(|state, now| state.add_after(item, delay, 0, Cause::Asked, now));
+        self.shared.add_after(item, delay, 0);
     }
 
     /// Adds an item in the way that the options say.
@@ -169,10 +181,10 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
             let most = (!after.is_zero()).then_some(after);
             return self.shared.add_rate_limited(item, priority, most);
         }
-        self.shared.operate(|state, now| match after {
-            Duration::ZERO => state.add(item, priority, now),
-            after => state.add_after(item, after, priority, Cause::Asked, now),
-        });
+        match after {
+            Duration::ZERO => self.shared.add(item, priority),
+            after => self.shared.add_after(item, after, priority),
+        }
     }
 
     /// Adds an item when the rate limiter allows it, and charges the item with a failure.
@@ -340,6 +352,16 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
         Some(Processing::new(Arc::clone(&self.shared), item))
     }
 
+    /// As [`get_blocking`](Self::get_blocking), but `None` also if `stop` says so when the thread begins to wait or is unparked.
+    pub(crate) fn get_blocking_unless(&self, stop: impl Fn() -> bool) -> Option<Processing<T>> {
+        let mut getter = Getter::new(&self.shared);
+        let next = wait_blocking(|waker| match stop() {
+            true => Attempt::Done(None),
+            false => getter.attempt(waker),
+        });
+        next.map(|item| Processing::new(Arc::clone(&self.shared), item))
+    }
+
     /// Waits for an item, and takes it together with up to `most - 1` others that are queued, at least one: fewer locks for
     /// items that are quickly processed. Empty once the queue is shutting down and nothing is left.
     ///
@@ -430,6 +452,65 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
         }
     }
 
+    /// As [`shut_down_with_drain`](Self::shut_down_with_drain), but waits no longer than `limit`.
+    ///
+    /// # Errors
+    ///
+    /// If the time is over and something is still queued or processing. Workers go on with it: nothing is stopped or dropped, and
+    /// one can wait again.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime with its time enabled, if there is something to wait for.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use lariat_workqueue::Queue;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let queue = Queue::new();
+    /// queue.add("stuck");
+    /// let _item = queue.get().await;
+    /// let left = queue.shut_down_with_drain_within(Duration::from_secs(30)).await.unwrap_err();
+    /// assert_eq!((left.queued, left.processing), (0, 1));
+    /// # }
+    /// ```
+    #[must_use = "the intake is closed, but only the future waits for the work to be done"]
+    pub fn shut_down_with_drain_within(
+        &self,
+        limit: Duration,
+    ) -> impl Future<Output = Result<(), NotDrained>> + Send + use<T> {
+        let began = self.shared.begin_drain();
+        let shared = Arc::clone(&self.shared);
+        async move {
+            let deadline = Instant::now() + limit.min(LONGEST_DELAY);
+            let mut drainer = Drainer::new(&shared, began);
+            wait(|waker| drainer.attempt_until(waker, deadline)).await
+        }
+    }
+
+    /// [`shut_down_with_drain_within`](Self::shut_down_with_drain_within) for a thread that is not a worker of an async runtime.
+    /// The time is that of the clock on the wall.
+    ///
+    /// # Errors
+    ///
+    /// If the time is over and something is still queued or processing.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use lariat_workqueue::Queue;
+    /// let queue = Queue::<u32>::new();
+    /// assert!(queue.shut_down_with_drain_within_blocking(Duration::from_secs(30)).is_ok());
+    /// ```
+    pub fn shut_down_with_drain_within_blocking(&self, limit: Duration) -> Result<(), NotDrained> {
+        let began = self.shared.begin_drain();
+        let deadline = Instant::now() + limit.min(LONGEST_DELAY);
+        let mut drainer = Drainer::new(&self.shared, began);
+        wait_blocking(|waker| drainer.attempt_until(waker, deadline))
+    }
+
     /// [`shut_down_with_drain`](Self::shut_down_with_drain) for a thread that is not a worker of an async runtime.
     ///
     /// ```
@@ -458,7 +539,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
 
 impl<T: Hash + Eq + Clone> Clone for Queue<T> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared) }
+        Self { shared: Arc::new(Arc::clone(&self.shared)) }
     }
 }
 

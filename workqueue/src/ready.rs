@@ -7,18 +7,20 @@
 //! more. The plain queue, in which all have one priority, is one ring of entries.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 
-use crate::limits::{AGEING, is_sparse};
+use crate::limits::{AGEING, KEPT_LEVELS, is_sparse};
 use crate::state::Place;
 
 #[derive(Debug, Default)]
 pub(crate) struct Ready {
-    /// By descending priority. Only the last that is left may be empty.
+    /// By descending priority. Some may be empty: they keep their memory for the next item.
     levels: Vec<Level>,
     /// How many items are queued.
     len: usize,
-    next_ticket: u64,
-    /// How many items were handed out while there was more than one level.
+    /// The last ticket that was given.
+    last_ticket: u32,
+    /// How many items were handed out while another level had entries too.
     handed: u32,
 }
 
@@ -28,9 +30,9 @@ struct Level {
     entries: VecDeque<(Place, Ticket)>,
 }
 
-/// The number of an entry. Smaller ones came earlier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Ticket(u64);
+/// The number of an entry. They begin anew after four billion, which are far more than wait at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ticket(NonZeroU32);
 
 impl Ready {
     pub(crate) fn len(&self) -> usize {
@@ -43,20 +45,13 @@ impl Ready {
 
     /// Queues an item behind those of its priority.
     pub(crate) fn push(&mut self, place: Place, priority: i32) -> Ticket {
-        self.next_ticket += 1;
-        let ticket = Ticket(self.next_ticket);
+        self.last_ticket = self.last_ticket.wrapping_add(1);
+        let ticket = Ticket(NonZeroU32::new(self.last_ticket).unwrap_or(NonZeroU32::MIN));
+        self.last_ticket = ticket.0.get();
         self.len += 1;
-        let level = match self.levels.binary_search_by(|level| priority.cmp(&level.priority)) {
-            Ok(level) => level,
-            // A level without entries can have any priority.
-            Err(_) if self.levels.len() == 1 && self.levels[0].entries.is_empty() => {
-                self.levels[0].priority = priority;
-                0
-            }
-            Err(level) => {
-                self.levels.insert(level, Level { priority, entries: VecDeque::new() });
-                level
-            }
+        let level = match self.levels.first() {
+            Some(first) if first.priority == priority => 0,
+            _ => self.level(priority),
         };
         self.levels[level].entries.push_back((place, ticket));
         ticket
@@ -75,7 +70,6 @@ impl Ready {
             for level in &mut self.levels {
                 level.entries.retain(|(place, held)| ticket(*place) == Some(*held));
             }
-            self.drop_empty();
         }
         self.len -= 1;
         self.push(place, priority)
@@ -87,56 +81,62 @@ impl Ready {
             return None;
         }
         let is_current = |(place, held): &(Place, Ticket)| ticket(*place) == Some(*held);
-        if self.levels.len() > 1 {
-            self.drop_stale(&is_current);
-        }
-        let level = self.next_level();
+        let mut level = if self.levels.len() > 1 { self.next_level(&is_current) } else { 0 };
         loop {
             let Level { entries, .. } = self.levels.get_mut(level)?;
-            let entry = entries.pop_front()?;
-            if is_current(&entry) {
-                self.len -= 1;
-                self.tidy(level);
-                return Some(entry.0);
+            match entries.pop_front() {
+                Some(entry) if is_current(&entry) => {
+                    self.len -= 1;
+                    if is_sparse(entries.len(), entries.capacity()) {
+                        entries.shrink_to(2 * entries.len());
+                    }
+                    return Some(entry.0);
+                }
+                Some(_) => {}
+                // Only what was left behind was in it.
+                None => level += 1,
             }
         }
     }
 
-    /// Removes what was left behind at the head of each level, and levels with nothing else.
-    fn drop_stale(&mut self, is_current: &impl Fn(&(Place, Ticket)) -> bool) {
+    /// The level of this priority, which may be a new one.
+    fn level(&mut self, priority: i32) -> usize {
+        let place = |levels: &[Level]| levels.binary_search_by(|level| priority.cmp(&level.priority));
+        match place(&self.levels) {
+            Ok(level) => level,
+            Err(level) if self.levels.len() < KEPT_LEVELS => {
+                self.levels.insert(level, Level { priority, entries: VecDeque::new() });
+                level
+            }
+            Err(_) => {
+                self.levels.retain(|level| !level.entries.is_empty());
+                let level = place(&self.levels).unwrap_or_else(|level| level);
+                self.levels.insert(level, Level { priority, entries: VecDeque::new() });
+                level
+            }
+        }
+    }
+
+    /// The level of the next item: the highest, or now and then that of the oldest item.
+    fn next_level(&mut self, is_current: &impl Fn(&(Place, Ticket)) -> bool) -> usize {
+        let mut filled =
+            self.levels.iter().enumerate().filter(|(_, level)| !level.entries.is_empty()).map(|(at, _)| at);
+        let first = filled.next().unwrap_or(0);
+        if filled.next().is_none() {
+            return first;
+        }
+        self.handed = (self.handed + 1) % AGEING;
+        if self.handed != 0 {
+            return first;
+        }
         for Level { entries, .. } in &mut self.levels {
             while entries.front().is_some_and(|entry| !is_current(entry)) {
                 entries.pop_front();
             }
         }
-        self.drop_empty();
-    }
-
-    fn drop_empty(&mut self) {
-        self.levels.retain(|level| !level.entries.is_empty());
-    }
-
-    /// The level of the next item: the highest, or now and then that of the oldest item.
-    fn next_level(&mut self) -> usize {
-        if self.levels.len() < 2 {
-            return 0;
-        }
-        self.handed = (self.handed + 1) % AGEING;
-        if self.handed != 0 {
-            return 0;
-        }
-        let heads = self.levels.iter().map(|level| level.entries.front().map(|(_, ticket)| *ticket));
-        heads.enumerate().min_by_key(|(_, ticket)| *ticket).map_or(0, |(level, _)| level)
-    }
-
-    fn tidy(&mut self, level: usize) {
-        let Level { entries, .. } = &mut self.levels[level];
-        if is_sparse(entries.len(), entries.capacity()) {
-            entries.shrink_to(2 * entries.len());
-        }
-        if entries.is_empty() && self.levels.len() > 1 {
-            self.levels.remove(level);
-        }
+        let age = |ticket: Ticket| self.last_ticket.wrapping_sub(ticket.0.get());
+        let ages = self.levels.iter().map(|level| level.entries.front().map(|(_, ticket)| age(*ticket)));
+        ages.enumerate().max_by_key(|(_, age)| *age).map_or(0, |(level, _)| level)
     }
 
     #[cfg(test)]

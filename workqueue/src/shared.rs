@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::RateLimiter;
-use crate::metrics::{Fact, Metrics};
-use crate::state::{Cause, Now, State, Taken};
+use crate::metrics::Metrics;
+use crate::state::{Cause, Hashed, Now, State, Taken};
 use crate::sync::{Arc, Mutex, MutexGuard};
 use crate::waiters::{WaiterId, Waiters, Wakes};
+use crate::{NotDrained, RateLimiter};
 
 pub(crate) struct Shared<T: Hash + Eq + Clone> {
     pub(crate) name: Option<Box<str>>,
@@ -25,6 +25,8 @@ pub(crate) struct Shared<T: Hash + Eq + Clone> {
 struct Inner<T> {
     state: State<T>,
     waiters: Waiters,
+    /// Those who are woken when the operation has ended.
+    wakes: Wakes,
     drains: Drains,
 }
 
@@ -52,24 +54,36 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         charge_duplicates: bool,
         metrics: Option<Arc<dyn Metrics>>,
     ) -> Self {
-        let inner = Inner { state, waiters: Waiters::default(), drains: Drains::default() };
+        let inner =
+            Inner { state, waiters: Waiters::default(), wakes: Wakes::default(), drains: Drains::default() };
         Self { name, limiter, charge_duplicates, time_limit: None, metrics, inner: Mutex::new(inner) }
     }
 
     /// Runs one operation on the state and wakes whom its outcome concerns.
     pub(crate) fn operate<R>(&self, operation: impl FnOnce(&mut State<T>, &Now) -> R) -> R {
-        operation(&mut self.session().inner.state, &Now::default())
+        self.session(|inner| operation(&mut inner.state, &Now::default()))
+    }
+
+    pub(crate) fn add(&self, item: T, priority: i32) {
+        let hash = Hashed::of(&item);
+        self.operate(|state, now| state.add(item, hash, priority, now));
+    }
+
+    pub(crate) fn add_after(&self, item: T, delay: Duration, priority: i32) {
+        let hash = Hashed::of(&item);
+        self.operate(|state, now| state.add_after(item, hash, delay, priority, Cause::Asked, now));
     }
 
     pub(crate) fn add_rate_limited(&self, item: T, priority: i32, most: Option<Duration>) {
+        let hash = Hashed::of(&item);
         self.operate(|state, now| {
-            if state.is_shutting_down() || (!self.charge_duplicates && state.is_charged(&item, now)) {
+            if state.is_shutting_down() || (!self.charge_duplicates && state.is_charged(&item, hash, now)) {
                 return;
             }
             // Under the lock, so that no two callers can both find the item uncharged.
-            let delay = self.limiter.when(&item);
+            let delay = self.limiter.when_at(&item, now.instant());
             let delay = most.map_or(delay, |most| delay.min(most));
-            state.add_after(item, delay, priority, Cause::RateLimited, now);
+            state.add_after(item, hash, delay, priority, Cause::RateLimited, now);
         });
     }
 
@@ -78,28 +92,25 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         if self.charge_duplicates {
             return self.limiter.forget(item);
         }
+        let hash = Hashed::of(item);
         self.operate(|state, _| {
-            state.discharge(item);
+            state.discharge(item, hash);
             self.limiter.forget(item);
         });
     }
 
     pub(crate) fn shut_down(&self) {
-        let mut session = self.session();
-        let dropped = session.inner.state.shut_down(&Now::default());
-        session.inner.drains.releases += 1;
-        session.wake_drains();
-        drop(session);
-        drop(dropped);
+        let _dropped = self.session(|inner| {
+            inner.drains.releases += 1;
+            inner.wake_drains();
+            inner.state.shut_down(&Now::default())
+        });
     }
 
     /// Closes the intake. The return value is to be given to [`Drainer::new`].
     pub(crate) fn begin_drain(&self) -> u64 {
-        let mut session = self.session();
-        let dropped = session.inner.state.shut_down(&Now::default());
-        let releases = session.inner.drains.releases;
-        drop(session);
-        drop(dropped);
+        let (releases, _dropped) =
+            self.session(|inner| (inner.drains.releases, inner.state.shut_down(&Now::default())));
         releases
     }
 
@@ -120,60 +131,64 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         self.inner.lock().state.sizes()
     }
 
-    fn session(&self) -> Session<'_, T> {
-        Session { inner: self.inner.lock(), wakes: Wakes::default(), telling: Telling::new(self) }
+    /// Runs one operation under the lock. However it ends, even in a panic of a rate limiter, the invariants of those who wait
+    /// are restored, then the lock is released, then they are woken.
+    #[inline]
+    fn session<R>(&self, operation: impl FnOnce(&mut Inner<T>) -> R) -> R {
+        let unless_panicking = EndSession(self);
+        let mut inner = self.inner.lock();
+        let result = operation(&mut inner);
+        std::mem::forget(unless_panicking);
+        if self.metrics.is_some() || !inner.is_quiet() {
+            self.end_session(inner);
+        }
+        result
+    }
+
+    #[inline(never)]
+    fn end_session(&self, mut inner: MutexGuard<'_, Inner<T>>) {
+        inner.settle();
+        let wakes = std::mem::take(&mut inner.wakes);
+        let facts = if self.metrics.is_some() { inner.state.take_facts() } else { Vec::new() };
+        drop(inner);
+        drop(wakes);
+        if let Some(metrics) = &self.metrics {
+            let queue = self.name.as_deref().unwrap_or_default();
+            facts.into_iter().for_each(|fact| fact.tell(&**metrics, queue));
+        }
     }
 }
 
-/// A hold on the lock during one operation. However it ends, even in a panic of a rate limiter, the invariants of those
-/// who wait are restored, then the lock is released, then they are woken.
-struct Session<'a, T: Hash + Eq + Clone> {
-    // The order matters: fields are dropped from top to bottom.
-    inner: MutexGuard<'a, Inner<T>>,
-    wakes: Wakes,
-    telling: Telling<'a>,
-}
+/// Ends a session whose operation has panicked.
+struct EndSession<'a, T: Hash + Eq + Clone>(&'a Shared<T>);
 
-/// Tells of what has happened when it is dropped.
-struct Telling<'a> {
-    metrics: Option<(&'a dyn Metrics, &'a str)>,
-    facts: Vec<Fact>,
-}
-
-impl<T: Hash + Eq + Clone> Session<'_, T> {
-    fn wake_drains(&mut self) {
-        self.wakes.extend(std::mem::take(&mut self.inner.drains.waiting).into_values());
-    }
-}
-
-impl<T: Hash + Eq + Clone> Drop for Session<'_, T> {
+impl<T: Hash + Eq + Clone> Drop for EndSession<'_, T> {
     fn drop(&mut self) {
-        let Inner { state, waiters, .. } = &mut *self.inner;
-        waiters.settle(state.ready(), state.deadline(), &mut self.wakes);
+        self.0.end_session(self.0.inner.lock());
+    }
+}
+
+impl<T: Hash + Eq + Clone> Inner<T> {
+    /// Whether nobody has to be woken, whatever was done to the state.
+    fn is_quiet(&self) -> bool {
+        self.waiters.is_empty() && self.wakes.is_empty() && !self.state.is_shutting_down()
+    }
+
+    /// Restores the invariants of those who wait.
+    fn settle(&mut self) {
+        let Self { state, waiters, wakes, .. } = self;
+        state.enter_pending();
+        waiters.settle(state.ready(), state.deadline(), wakes);
         if state.is_shutting_down() {
-            waiters.dismiss(&mut self.wakes);
+            waiters.dismiss(wakes);
             if state.is_idle() {
                 self.wake_drains();
             }
         }
-        if self.telling.metrics.is_some() {
-            self.telling.facts = self.inner.state.take_facts();
-        }
     }
-}
 
-impl<'a> Telling<'a> {
-    fn new<T: Hash + Eq + Clone>(shared: &'a Shared<T>) -> Self {
-        let metrics = shared.metrics.as_deref();
-        let metrics = metrics.map(|metrics| (metrics, shared.name.as_deref().unwrap_or_default()));
-        Self { metrics, facts: Vec::new() }
-    }
-}
-
-impl Drop for Telling<'_> {
-    fn drop(&mut self) {
-        let Some((metrics, queue)) = self.metrics else { return };
-        self.facts.drain(..).for_each(|fact| fact.tell(metrics, queue));
+    fn wake_drains(&mut self) {
+        self.wakes.extend(std::mem::take(&mut self.drains.waiting).into_values());
     }
 }
 
@@ -191,51 +206,51 @@ impl<'a, T: Hash + Eq + Clone> Getter<'a, T> {
     }
 
     /// Takes the next item, or `None` if there will be none, or else registers the waker.
+    #[inline]
     pub(crate) fn attempt(&mut self, waker: &Waker) -> Attempt<Option<Taken<T>>> {
-        let now = Now::default();
-        let mut session = self.shared.session();
-        let Session { inner, wakes, .. } = &mut session;
-        let Inner { state, waiters, .. } = &mut **inner;
-        let item = state.take(&now);
-        if item.is_none() && !state.is_shutting_down() {
-            return Attempt::Wait(waiters.wait(&mut self.id, waker, state.deadline(), wakes));
-        }
-        if let Some(id) = self.id.take() {
-            waiters.leave(id, wakes);
-        }
-        Attempt::Done(item)
+        let id = &mut self.id;
+        self.shared.session(|Inner { state, waiters, wakes, .. }| {
+            let item = state.take(&Now::default());
+            if item.is_none() && !state.is_shutting_down() {
+                return Attempt::Wait(waiters.wait(id, waker, state.deadline(), wakes));
+            }
+            if let Some(id) = id.take() {
+                waiters.leave(id, wakes);
+            }
+            Attempt::Done(item)
+        })
     }
 
     /// As [`attempt`](Self::attempt), for up to so many items; none if there will be none.
     pub(crate) fn attempt_batch(&mut self, waker: &Waker, most: usize) -> Attempt<Vec<Taken<T>>> {
-        let now = Now::default();
-        let mut session = self.shared.session();
-        let Session { inner, wakes, .. } = &mut session;
-        let Inner { state, waiters, .. } = &mut **inner;
-        let mut batch = Vec::new();
-        while batch.len() < most
-            && let Some(taken) = state.take(&now)
-        {
-            if batch.is_empty() {
-                batch.reserve(most.min(state.ready() + 1));
+        let id = &mut self.id;
+        self.shared.session(|Inner { state, waiters, wakes, .. }| {
+            let now = Now::default();
+            let mut batch = Vec::new();
+            while batch.len() < most
+                && let Some(taken) = state.take(&now)
+            {
+                if batch.is_empty() {
+                    batch.reserve(most.min(state.ready() + 1));
+                }
+                batch.push(taken);
             }
-            batch.push(taken);
-        }
-        if batch.is_empty() && !state.is_shutting_down() {
-            return Attempt::Wait(waiters.wait(&mut self.id, waker, state.deadline(), wakes));
-        }
-        if let Some(id) = self.id.take() {
-            waiters.leave(id, wakes);
-        }
-        Attempt::Done(batch)
+            if batch.is_empty() && !state.is_shutting_down() {
+                return Attempt::Wait(waiters.wait(id, waker, state.deadline(), wakes));
+            }
+            if let Some(id) = id.take() {
+                waiters.leave(id, wakes);
+            }
+            Attempt::Done(batch)
+        })
     }
 }
 
 impl<T: Hash + Eq + Clone> Drop for Getter<'_, T> {
+    #[inline]
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
-            let Session { inner, wakes, .. } = &mut self.shared.session();
-            inner.waiters.leave(id, wakes);
+            self.shared.session(|inner| inner.waiters.leave(id, &mut inner.wakes));
         }
     }
 }
@@ -255,30 +270,49 @@ impl<'a, T: Hash + Eq + Clone> Drainer<'a, T> {
     }
 
     pub(crate) fn attempt(&mut self, waker: &Waker) -> Attempt<()> {
-        let mut session = self.shared.session();
-        let Session { inner, wakes, .. } = &mut session;
-        let Inner { state, drains, .. } = &mut **inner;
-        if state.is_idle() || drains.releases != self.began {
-            return Attempt::Done(());
+        let Self { shared, began, id } = self;
+        shared.session(|Inner { state, drains, wakes, .. }| {
+            if state.is_idle() || drains.releases != *began {
+                return Attempt::Done(());
+            }
+            let id = *id.get_or_insert_with(|| {
+                drains.next += 1;
+                drains.next
+            });
+            if let Some(former) = drains.waiting.insert(id, waker.clone()) {
+                wakes.discard(former);
+            }
+            Attempt::Wait(None)
+        })
+    }
+}
+
+impl<T: Hash + Eq + Clone> Drainer<'_, T> {
+    /// As [`attempt`](Self::attempt), until some instant.
+    pub(crate) fn attempt_until(
+        &mut self,
+        waker: &Waker,
+        deadline: Instant,
+    ) -> Attempt<Result<(), NotDrained>> {
+        match self.attempt(waker) {
+            Attempt::Done(()) => Attempt::Done(Ok(())),
+            Attempt::Wait(_) if Instant::now() < deadline => Attempt::Wait(Some(deadline)),
+            Attempt::Wait(_) => {
+                let (queued, processing, _) = self.shared.sizes();
+                Attempt::Done(Err(NotDrained { queued, processing }))
+            }
         }
-        let id = *self.id.get_or_insert_with(|| {
-            drains.next += 1;
-            drains.next
-        });
-        if let Some(former) = drains.waiting.insert(id, waker.clone()) {
-            wakes.discard(former);
-        }
-        Attempt::Wait(None)
     }
 }
 
 impl<T: Hash + Eq + Clone> Drop for Drainer<'_, T> {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
-            let Session { inner, wakes, .. } = &mut self.shared.session();
-            if let Some(waker) = inner.drains.waiting.remove(&id) {
-                wakes.discard(waker);
-            }
+            self.shared.session(|inner| {
+                if let Some(waker) = inner.drains.waiting.remove(&id) {
+                    inner.wakes.discard(waker);
+                }
+            });
         }
     }
 }

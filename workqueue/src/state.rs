@@ -10,6 +10,9 @@
 //! the queue, so the state is at any moment what it would be if a timer had moved each entry at its instant. While nothing is,
 //! nobody looks at the clock.
 //!
+//! While there are very many items, an addition need not be entered at once. It stays pending until something else is asked for, or
+//! there are enough of them: entered together, they wait for memory together. Nobody can tell the difference.
+//!
 //! An item is kept once, in a slot. Everything else knows it by the slot's number, so that an item is hashed when it is added
 //! and never again: not when it is handed out, and not when it is done.
 //!
@@ -22,15 +25,16 @@
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, Hash};
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashTable;
 use tokio::time::Instant;
 
 use crate::PendingDelay;
-use crate::delays::{DelayId, Delays};
-use crate::limits::{LONGEST_DELAY, is_sparse};
+use crate::delays::{Delay, Delays, Owner, Time};
+use crate::index::Index;
+use crate::limits::{LONGEST_DELAY, MOST_PENDING, is_sparse};
 use crate::metrics::{Fact, Notes};
 use crate::ready::{Ready, Ticket};
 
@@ -38,13 +42,17 @@ use crate::ready::{Ready, Ticket};
 pub(crate) struct State<T> {
     /// The slots of items that are dirty and not processing.
     ready: Ready,
-    slots: Vec<Slot<T>>,
+    slots: Slots<T>,
     /// Slots without an item.
     free: Vec<Place>,
-    /// The slots by the hashes of their items.
-    table: HashTable<Place>,
-    hasher: FixedState,
-    delays: Delays<Place>,
+    index: Index,
+    /// What was added and is not yet in a slot.
+    pending: Vec<Pending<T>>,
+    /// When the first delay ends of those.
+    pending_due: Option<Time>,
+    delays: Delays,
+    /// What delays are counted from: when the first of those that are pending was added.
+    epoch: Option<Instant>,
     processing: usize,
     shutting_down: bool,
     pending_delay: PendingDelay,
@@ -52,9 +60,13 @@ pub(crate) struct State<T> {
     notes: Option<Notes>,
 }
 
-/// The number of a slot.
+/// The number of a slot: its index and one, so that there can be none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place(u32);
+pub(crate) struct Place(NonZeroU32);
+
+/// The hash of an item. Computed by the caller, so that it costs no time under a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hashed(u32);
 
 /// Why an item is delayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,38 +88,52 @@ pub(crate) struct Taken<T> {
 }
 
 #[derive(Debug)]
+struct Slots<T>(Vec<Slot<T>>);
+
+#[derive(Debug)]
 struct Slot<T> {
     /// None if the slot is free.
     item: Option<T>,
-    hash: u64,
     entry: Entry,
 }
 
+/// An addition that nobody has asked for yet.
+#[derive(Debug)]
+struct Pending<T> {
+    item: T,
+    hash: Hashed,
+    priority: i32,
+    /// If it is for later.
+    delay: Option<(Time, Cause)>,
+}
+
 /// What is known about one item.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Entry {
+    hash: Hashed,
     dirty: bool,
     processing: bool,
-    delay: Option<DelayId>,
     /// Whether a rate limiter was asked for the pending delay.
     charged: bool,
+    delay: Delay,
     /// Of what is queued or delayed, or else of what is processed.
     priority: i32,
-    /// Its entry in the queue, if it is there, and the priority in which it was queued.
-    queued: Option<(Ticket, i32)>,
-    /// When it became dirty, if somebody is to be told.
-    added: Option<Instant>,
+    /// The priority in which it was queued, and its entry in the queue, if it is there.
+    queued_in: i32,
+    ticket: Option<Ticket>,
 }
 
 impl<T: Hash + Eq + Clone> State<T> {
     pub(crate) fn new(pending_delay: PendingDelay, notes: Option<Notes>) -> Self {
         Self {
             ready: Ready::default(),
-            slots: Vec::new(),
+            slots: Slots(Vec::new()),
             free: Vec::new(),
-            table: HashTable::new(),
-            hasher: FixedState::default(),
+            index: Index::default(),
+            pending: Vec::new(),
+            pending_due: None,
             delays: Delays::new(),
+            epoch: None,
             processing: 0,
             shutting_down: false,
             pending_delay,
@@ -115,101 +141,118 @@ impl<T: Hash + Eq + Clone> State<T> {
         }
     }
 
-    pub(crate) fn add(&mut self, item: T, priority: i32, now: &Now) {
+    pub(crate) fn add(&mut self, item: T, hash: Hashed, priority: i32, now: &Now) {
         self.promote(now);
         if self.shutting_down {
             return;
         }
-        let place = self.place(item);
-        let entry = &mut self.slots[place.index()].entry;
-        entry.prioritize(priority);
-        if self.pending_delay == PendingDelay::Consume
-            && let Some(id) = entry.take_delay()
-        {
-            self.delays.remove(id);
+        if self.can_wait() {
+            return self.enter_later(Pending { item, hash, priority, delay: None });
         }
-        if !entry.dirty {
-            self.mark_dirty(place, now);
-        } else {
+        self.enter(item, hash, priority, now);
+    }
+
+    fn enter(&mut self, item: T, hash: Hashed, priority: i32, now: &Now) {
+        let place = self.place(item, hash);
+        let entry = self.slots.entry(place);
+        entry.prioritize(priority);
+        if entry.delay.is_pending() && self.pending_delay == PendingDelay::Consume {
+            entry.charged = false;
+            self.delays.remove(place, &mut self.slots);
+        }
+        if self.slots.entry(place).dirty {
             self.raise(place);
+        } else {
+            self.mark_dirty(place, now);
         }
     }
 
-    pub(crate) fn add_after(&mut self, item: T, delay: Duration, priority: i32, cause: Cause, now: &Now) {
+    pub(crate) fn add_after(
+        &mut self,
+        item: T,
+        hash: Hashed,
+        delay: Duration,
+        priority: i32,
+        cause: Cause,
+        now: &Now,
+    ) {
         if let Some(notes) = self.notes.as_mut().filter(|_| !self.shutting_down) {
             notes.note(Fact::Retried);
         }
         if delay.is_zero() {
-            return self.add(item, priority, now);
+            return self.add(item, hash, priority, now);
         }
         self.promote(now);
         if self.shutting_down {
             return;
         }
-        let at = now.instant() + delay.min(LONGEST_DELAY);
-        let place = self.place(item);
-        let entry = &mut self.slots[place.index()].entry;
-        entry.prioritize(priority);
-        match entry.delay {
-            Some(id) => self.delays.hasten(id, at),
-            None => entry.delay = Some(self.delays.insert(at, place)),
+        let at = self.time_after(now.instant(), delay);
+        if self.can_wait() {
+            return self.enter_later(Pending { item, hash, priority, delay: Some((at, cause)) });
         }
+        self.enter_at(at, item, hash, priority, cause);
+    }
+
+    fn enter_at(&mut self, at: Time, item: T, hash: Hashed, priority: i32, cause: Cause) {
+        let place = self.place(item, hash);
+        let entry = self.slots.entry(place);
+        entry.prioritize(priority);
         entry.charged |= cause == Cause::RateLimited;
+        if entry.delay.is_pending() {
+            self.delays.hasten(at, place, &mut self.slots);
+        } else {
+            self.delays.insert(at, place, &mut self.slots);
+        }
         self.raise(place);
     }
 
     /// Whether a rate limiter was asked for a delay that is pending.
-    pub(crate) fn is_charged(&mut self, item: &T, now: &Now) -> bool {
-        self.promote(now);
-        self.find(item).is_some_and(|place| self.slots[place.index()].entry.charged)
+    pub(crate) fn is_charged(&mut self, item: &T, hash: Hashed, now: &Now) -> bool {
+        self.catch_up(now);
+        self.find(item, hash).is_some_and(|place| self.slots.entry(place).charged)
     }
 
     /// The limiter has forgotten the item, so that it may be asked again.
-    pub(crate) fn discharge(&mut self, item: &T) {
-        if let Some(place) = self.find(item) {
-            self.slots[place.index()].entry.charged = false;
+    pub(crate) fn discharge(&mut self, item: &T, hash: Hashed) {
+        self.enter_pending();
+        if let Some(place) = self.find(item, hash) {
+            self.slots.entry(place).charged = false;
         }
     }
 
     /// Hands out the first item, which is then being processed.
     pub(crate) fn take(&mut self, now: &Now) -> Option<Taken<T>> {
-        self.promote(now);
+        self.catch_up(now);
         let Self { ready, slots, .. } = self;
-        let place = ready.pop(|place| slots[place.index()].entry.ticket())?;
-        let slot = &mut slots[place.index()];
-        debug_assert!(
-            slot.entry.dirty && !slot.entry.processing,
-            "a queued item is dirty and with no worker"
-        );
-        slot.entry.dirty = false;
-        slot.entry.processing = true;
-        slot.entry.queued = None;
-        let item = slot.item.clone();
+        let place = ready.pop(|place| slots.0[place.index()].entry.ticket)?;
+        let Slot { item, entry } = &mut slots.0[place.index()];
+        debug_assert!(entry.dirty && !entry.processing, "a queued item is dirty and with no worker");
         debug_assert!(item.is_some(), "a queued item has a slot");
+        let item = item.clone();
+        entry.dirty = false;
+        entry.processing = true;
+        entry.ticket = None;
         self.processing += 1;
-        let priority = slot.entry.priority;
+        let priority = entry.priority;
         if let Some(notes) = &mut self.notes {
-            let now = now.instant();
-            let waited =
-                slot.entry.added.take().map_or(Duration::ZERO, |added| now.saturating_duration_since(added));
-            notes.note(Fact::Taken { priority, waited });
-            notes.began(place, now);
+            notes.began(place, priority, now.instant());
         }
         item.map(|item| Taken { place, item, priority })
     }
 
     /// Takes back an item that was handed out. Returns it if nobody else needs it, to be dropped without the lock.
     pub(crate) fn done(&mut self, place: Place, now: &Now) -> Option<T> {
-        self.promote(now);
+        self.catch_up(now);
         self.processing -= 1;
-        let entry = &mut self.slots[place.index()].entry;
+        let entry = self.slots.entry(place);
         debug_assert!(entry.processing, "an item is done once");
         entry.processing = false;
+        let dirty = entry.dirty;
         if let Some(notes) = &mut self.notes {
             notes.ended(place, now.instant());
         }
-        if entry.dirty {
-            entry.queued = Some((self.ready.push(place, entry.priority), entry.priority));
+        if dirty {
+            self.queue(place);
             return None;
         }
         self.forget_if_idle(place)
@@ -217,18 +260,18 @@ impl<T: Hash + Eq + Clone> State<T> {
 
     /// Lets nothing in any more and forgets what is delayed. Returns what was, to be dropped without the lock.
     pub(crate) fn shut_down(&mut self, now: &Now) -> Vec<T> {
-        self.promote(now);
+        self.catch_up(now);
         self.shutting_down = true;
-        let delayed: Vec<Place> = self.delays.drain().collect();
+        let delayed = self.delays.drain(&mut self.slots);
         let dropped = delayed.into_iter().filter_map(|place| {
-            self.slots[place.index()].entry.take_delay();
+            self.slots.entry(place).charged = false;
             self.forget_if_idle(place)
         });
         dropped.collect()
     }
 
     pub(crate) fn len(&mut self, now: &Now) -> usize {
-        self.promote(now);
+        self.catch_up(now);
         self.ready.len()
     }
 
@@ -248,11 +291,13 @@ impl<T: Hash + Eq + Clone> State<T> {
 
     /// When the first delay ends.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.delays.earliest()
+        let at = self.delays.earliest()?;
+        self.epoch.map(|epoch| epoch + Duration::from_nanos(at.nanos()))
     }
 
     /// How many items are queued, processed and delayed.
-    pub(crate) fn sizes(&self) -> (usize, usize, usize) {
+    pub(crate) fn sizes(&mut self) -> (usize, usize, usize) {
+        self.enter_pending();
         (self.ready.len(), self.processing, self.delays.len())
     }
 
@@ -270,94 +315,210 @@ impl<T: Hash + Eq + Clone> State<T> {
     pub(crate) fn running_for(&self, least: Duration, now: &Now) -> Vec<(T, Duration)> {
         let Some(notes) = &self.notes else { return Vec::new() };
         let long = notes.running(now.instant()).filter(|(_, time)| *time >= least);
-        let item = |(place, time): (Place, Duration)| Some((self.slots[place.index()].item.clone()?, time));
+        let item = |(place, time): (Place, Duration)| Some((self.slots.0[place.index()].item.clone()?, time));
         let mut running: Vec<_> = long.filter_map(item).collect();
         running.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
         running
     }
 
-    /// Moves what is due into the queue.
-    fn promote(&mut self, now: &Now) {
-        if self.delays.is_empty() {
+    /// Whether an addition may stay pending. It may if an index that is too large for the nearest cache makes it worth while.
+    fn can_wait(&self) -> bool {
+        self.index.is_large() && self.notes.is_none()
+    }
+
+    fn enter_later(&mut self, pending: Pending<T>) {
+        if let Some((at, _)) = pending.delay {
+            self.pending_due = Some(self.pending_due.map_or(at, |due| due.min(at)));
+        }
+        self.pending.push(pending);
+        if self.pending.len() == MOST_PENDING {
+            self.enter_pending();
+        }
+    }
+
+    /// Enters what was added. Whatever asks for more than additions do has to call this first.
+    pub(crate) fn enter_pending(&mut self) {
+        if self.pending.is_empty() {
             return;
         }
-        while let Some(place) = self.delays.pop_due(now.instant()) {
-            let entry = &mut self.slots[place.index()].entry;
-            entry.take_delay();
+        self.pending_due = None;
+        let mut pending = std::mem::take(&mut self.pending);
+        self.index.fetch(pending.iter().map(|pending| pending.hash));
+        for Pending { item, hash, priority, delay } in pending.drain(..) {
+            match delay {
+                None => self.enter(item, hash, priority, &Now::default()),
+                Some((at, cause)) => self.enter_at(at, item, hash, priority, cause),
+            }
+        }
+        self.pending = pending;
+    }
+
+    /// Makes the state what it would be if everything had been done in its time.
+    fn catch_up(&mut self, now: &Now) {
+        self.enter_pending();
+        self.promote(now);
+    }
+
+    /// Moves what is due into the queue.
+    fn promote(&mut self, now: &Now) {
+        if !self.delays.is_empty() || self.pending_due.is_some() {
+            self.promote_due(now);
+        }
+    }
+
+    fn promote_due(&mut self, now: &Now) {
+        let until = self.time(now.instant());
+        if self.delays.earliest().into_iter().chain(self.pending_due).all(|due| due > until) {
+            return;
+        }
+        // Those that were added before.
+        self.enter_pending();
+        while let Some(place) = self.delays.pop_due(until, &mut self.slots) {
+            let entry = self.slots.entry(place);
+            entry.charged = false;
             if !entry.dirty {
                 self.mark_dirty(place, now);
             }
         }
     }
 
+    fn time(&self, instant: Instant) -> Time {
+        let since = self.epoch.map(|epoch| instant.saturating_duration_since(epoch)).unwrap_or_default();
+        Time::from_nanos(since.as_secs().saturating_mul(1_000_000_000) + u64::from(since.subsec_nanos()))
+    }
+
+    /// When a delay ends that begins now.
+    fn time_after(&mut self, now: Instant, delay: Duration) -> Time {
+        if self.delays.is_empty() && self.pending_due.is_none() {
+            self.epoch = Some(now);
+        }
+        // A clock that is read outside the lock may be behind the epoch; then the delay ends as much later.
+        let delay = delay.min(LONGEST_DELAY);
+        let nanos = delay.as_secs() * 1_000_000_000 + u64::from(delay.subsec_nanos());
+        Time::from_nanos(self.time(now).nanos().saturating_add(nanos))
+    }
+
     /// An item that is not dirty needs processing: at once, or when its worker is done.
     fn mark_dirty(&mut self, place: Place, now: &Now) {
-        let entry = &mut self.slots[place.index()].entry;
+        let entry = self.slots.entry(place);
         entry.dirty = true;
+        let processing = entry.processing;
         if let Some(notes) = &mut self.notes {
-            entry.added = Some(now.instant());
-            notes.note(Fact::Added { priority: entry.priority });
+            notes.added(place, entry.priority, now.instant());
         }
-        if !entry.processing {
-            entry.queued = Some((self.ready.push(place, entry.priority), entry.priority));
+        if !processing {
+            self.queue(place);
         }
+    }
+
+    fn queue(&mut self, place: Place) {
+        let entry = self.slots.entry(place);
+        entry.ticket = Some(self.ready.push(place, entry.priority));
+        entry.queued_in = entry.priority;
     }
 
     /// Lets an item that is queued have a higher priority, if it has one now.
     fn raise(&mut self, place: Place) {
-        let Self { ready, slots, .. } = self;
-        if let Some(raised) = slots[place.index()].entry.raised() {
-            if let (Some(notes), Some((_, from))) = (&mut self.notes, slots[place.index()].entry.queued) {
-                notes.note(Fact::Raised { from, to: raised });
-            }
-            let ticket = ready.raise(place, raised, |place| slots[place.index()].entry.ticket());
-            slots[place.index()].entry.queued = Some((ticket, raised));
+        let Self { ready, slots, notes, .. } = self;
+        let Entry { priority, queued_in, ticket, .. } = slots.0[place.index()].entry;
+        if ticket.is_none() || priority <= queued_in {
+            return;
         }
+        if let Some(notes) = notes {
+            notes.note(Fact::Raised { from: queued_in, to: priority });
+        }
+        let ticket = ready.raise(place, priority, |place| slots.0[place.index()].entry.ticket);
+        let entry = slots.entry(place);
+        entry.ticket = Some(ticket);
+        entry.queued_in = priority;
     }
 
-    fn find(&self, item: &T) -> Option<Place> {
-        let hash = self.hasher.hash_one(item);
-        self.table.find(hash, |place| self.slots[place.index()].item.as_ref() == Some(item)).copied()
+    fn find(&self, item: &T, hash: Hashed) -> Option<Place> {
+        self.index.find(hash, |place| self.slots.holds(place, item)).ok()
     }
 
     /// The slot of an item, which may be a new one.
-    fn place(&mut self, item: T) -> Place {
-        let Self { slots, free, table, hasher, .. } = self;
-        let hash = hasher.hash_one(&item);
-        if let Some(place) = table.find(hash, |place| slots[place.index()].item.as_ref() == Some(&item)) {
-            return *place;
-        }
-        let filled = Slot { item: Some(item), hash, entry: Entry::default() };
+    fn place(&mut self, item: T, hash: Hashed) -> Place {
+        let Self { slots, free, index, .. } = self;
+        let vacant = match index.find(hash, |place| slots.holds(place, &item)) {
+            Ok(place) => return place,
+            Err(vacant) => vacant,
+        };
+        let filled = Slot { item: Some(item), entry: Entry::new(hash) };
         let place = match free.pop() {
             Some(place) => {
-                slots[place.index()] = filled;
+                slots.0[place.index()] = filled;
                 place
             }
             None => {
-                slots.push(filled);
-                Place::last_of(slots.len())
+                slots.0.push(filled);
+                Place::last_of(slots.0.len())
             }
         };
-        table.insert_unique(hash, place, |place| slots[place.index()].hash);
+        index.insert(vacant, place, |place| slots.hash(place));
         place
     }
 
     /// Frees the slot of an item that has no state any more, and returns the item.
     fn forget_if_idle(&mut self, place: Place) -> Option<T> {
-        let slot = &mut self.slots[place.index()];
-        if !slot.entry.is_idle() {
+        let Slot { item, entry } = &mut self.slots.0[place.index()];
+        if !entry.is_idle() {
             return None;
         }
-        let item = slot.item.take();
-        if let Ok(known) = self.table.find_entry(slot.hash, |known| *known == place) {
-            known.remove();
-        }
+        let item = item.take();
         self.free.push(place);
-        if self.table.is_empty() && is_sparse(0, self.slots.capacity()) {
+        if self.free.len() == self.slots.0.len() && is_sparse(0, self.slots.0.capacity()) {
             // Slots are known by their numbers, so only when there are none can they move.
-            (self.slots, self.free, self.table) = (Vec::new(), Vec::new(), HashTable::new());
+            (self.slots.0, self.free, self.index) = (Vec::new(), Vec::new(), Index::default());
+            if let Some(notes) = &mut self.notes {
+                notes.forget_places();
+            }
         }
         item
+    }
+}
+
+// === impl Slots ===
+
+impl<T> Slots<T> {
+    fn entry(&mut self, place: Place) -> &mut Entry {
+        &mut self.0[place.index()].entry
+    }
+
+    /// The hash of the item in a slot, if there is one.
+    fn hash(&self, place: Place) -> Option<Hashed> {
+        let slot = &self.0[place.index()];
+        slot.item.as_ref().map(|_| slot.entry.hash)
+    }
+}
+
+impl<T: Eq> Slots<T> {
+    fn holds(&self, place: Place, item: &T) -> bool {
+        self.0[place.index()].item.as_ref() == Some(item)
+    }
+}
+
+impl<T> Owner for Slots<T> {
+    fn delay(&self, place: Place) -> Delay {
+        // What was left behind may be from before all slots were given back.
+        self.0.get(place.index()).map(|slot| slot.entry.delay).unwrap_or_default()
+    }
+
+    fn set_delay(&mut self, place: Place, delay: Delay) {
+        self.0[place.index()].entry.delay = delay;
+    }
+}
+
+// === impl Hashed ===
+
+impl Hashed {
+    pub(crate) fn of<T: Hash>(item: &T) -> Self {
+        let hash = FixedState::default().hash_one(item);
+        Self((hash ^ (hash >> 32)) as u32)
+    }
+
+    pub(crate) fn bits(self) -> usize {
+        self.0 as usize
     }
 }
 
@@ -367,13 +528,13 @@ impl Place {
     /// # Panics
     ///
     /// With more than 4 billion different items, whose slots alone would take 100 GiB and more.
-    fn last_of(slots: usize) -> Self {
+    pub(crate) fn last_of(slots: usize) -> Self {
         #[allow(clippy::expect_used, reason = "memory ends long before")]
-        Self(u32::try_from(slots - 1).expect("a queue holds at most u32::MAX items"))
+        Self(u32::try_from(slots).ok().and_then(NonZeroU32::new).expect("a queue holds 1 to u32::MAX items"))
     }
 
-    fn index(self) -> usize {
-        self.0 as usize
+    pub(crate) fn index(self) -> usize {
+        self.0.get() as usize - 1
     }
 }
 
@@ -397,28 +558,27 @@ impl Now {
 // === impl Entry ===
 
 impl Entry {
+    fn new(hash: Hashed) -> Self {
+        Self {
+            hash,
+            dirty: false,
+            processing: false,
+            charged: false,
+            delay: Delay::default(),
+            priority: 0,
+            queued_in: 0,
+            ticket: None,
+        }
+    }
+
     /// Takes note of a priority. Of several additions the highest counts.
     fn prioritize(&mut self, priority: i32) {
-        let is_pending = self.dirty || self.delay.is_some();
+        let is_pending = self.dirty || self.delay.is_pending();
         self.priority = if is_pending { self.priority.max(priority) } else { priority };
     }
 
-    /// The priority, if it is higher than that in which the item is queued.
-    fn raised(&self) -> Option<i32> {
-        self.queued.filter(|(_, priority)| self.priority > *priority).map(|_| self.priority)
-    }
-
-    fn ticket(&self) -> Option<Ticket> {
-        self.queued.map(|(ticket, _)| ticket)
-    }
-
-    fn take_delay(&mut self) -> Option<DelayId> {
-        self.charged = false;
-        self.delay.take()
-    }
-
     fn is_idle(&self) -> bool {
-        !self.dirty && !self.processing && self.delay.is_none()
+        !self.dirty && !self.processing && !self.delay.is_pending()
     }
 }
 

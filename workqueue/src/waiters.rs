@@ -11,8 +11,7 @@
 //! * While anything is delayed and anybody is waiting, one of the waiting ones has the timer and sleeps at most until
 //!   the first deadline; all others sleep without a timer. A waiter that leaves hands the timer on.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::collections::VecDeque;
 use std::task::Waker;
 
 use tokio::time::Instant;
@@ -24,7 +23,8 @@ pub(crate) struct WaiterId(u64);
 #[derive(Debug, Default)]
 pub(crate) struct Waiters {
     next: u64,
-    waiting: BTreeMap<WaiterId, Waker>,
+    /// By their numbers.
+    waiting: VecDeque<(WaiterId, Waker)>,
     woken: usize,
     timer: Option<Timer>,
 }
@@ -40,8 +40,9 @@ struct Timer {
 #[derive(Debug, Default)]
 pub(crate) struct Wakes {
     first: Option<Waker>,
+    discarded: Option<Waker>,
     more: Vec<Waker>,
-    discarded: Vec<Waker>,
+    more_discarded: Vec<Waker>,
 }
 
 impl Waiters {
@@ -58,14 +59,15 @@ impl Waiters {
             self.next += 1;
             WaiterId(self.next)
         });
-        match self.waiting.entry(id) {
-            Entry::Occupied(mut registered) => {
-                if !registered.get().will_wake(waker) {
-                    wakes.discard(registered.insert(waker.clone()));
+        match self.find(id) {
+            Ok(at) => {
+                let (_, registered) = &mut self.waiting[at];
+                if !registered.will_wake(waker) {
+                    wakes.discard(std::mem::replace(registered, waker.clone()));
                 }
             }
-            Entry::Vacant(place) => {
-                place.insert(waker.clone());
+            Err(at) => {
+                self.waiting.insert(at, (id, waker.clone()));
                 self.woken -= usize::from(known);
             }
         }
@@ -78,11 +80,16 @@ impl Waiters {
 
     /// Takes out a waiter that has what it came for or no longer wants it.
     pub(crate) fn leave(&mut self, id: WaiterId, wakes: &mut Wakes) {
-        match self.waiting.remove(&id) {
-            Some(waker) => wakes.discard(waker),
+        match self.find(id).ok().and_then(|at| self.waiting.remove(at)) {
+            Some((_, waker)) => wakes.discard(waker),
             None => self.woken -= 1,
         }
         self.release_timer(id);
+    }
+
+    /// Whether nobody waits, so that there is nothing to settle.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
     }
 
     /// Restores the invariants: `ready` items are queued, and the first delay ends at `deadline`.
@@ -94,14 +101,15 @@ impl Waiters {
             Some(timer) if timer.until <= deadline => {}
             Some(timer) => {
                 timer.until = deadline;
-                let waker = self.waiting.get(&timer.holder);
+                let holder = timer.holder;
+                let waker = self.find(holder).ok().map(|at| self.waiting[at].1.clone());
                 debug_assert!(waker.is_some(), "the holder of the timer is waiting");
-                wakes.extend(waker.cloned());
+                wakes.extend(waker);
             }
             // The last to come is the last to be woken for an item, so the timer seldom changes hands.
             None => {
-                if let Some((&holder, waker)) = self.waiting.last_key_value() {
-                    self.timer = Some(Timer { holder, until: deadline });
+                if let Some((holder, waker)) = self.waiting.back() {
+                    self.timer = Some(Timer { holder: *holder, until: deadline });
                     wakes.extend([waker.clone()]);
                 }
             }
@@ -114,11 +122,19 @@ impl Waiters {
     }
 
     fn wake_first(&mut self, wakes: &mut Wakes) -> bool {
-        let Some((id, waker)) = self.waiting.pop_first() else { return false };
+        let Some((id, waker)) = self.waiting.pop_front() else { return false };
         self.woken += 1;
         self.release_timer(id);
         wakes.extend([waker]);
         true
+    }
+
+    /// The index of a waiter, or the one that it would have.
+    fn find(&self, id: WaiterId) -> Result<usize, usize> {
+        match self.waiting.back() {
+            Some((last, _)) if *last >= id => self.waiting.binary_search_by_key(&id, |(id, _)| *id),
+            _ => Err(self.waiting.len()),
+        }
     }
 
     fn release_timer(&mut self, id: WaiterId) {
@@ -131,9 +147,16 @@ impl Waiters {
 // === impl Wakes ===
 
 impl Wakes {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_none() && self.discarded.is_none()
+    }
+
     /// Drops a waker without calling it.
     pub(crate) fn discard(&mut self, waker: Waker) {
-        self.discarded.push(waker);
+        match self.discarded {
+            None => self.discarded = Some(waker),
+            Some(_) => self.more_discarded.push(waker),
+        }
     }
 }
 
@@ -149,9 +172,12 @@ impl Extend<Waker> for Wakes {
 }
 
 impl Drop for Wakes {
+    #[inline]
     fn drop(&mut self) {
-        for waker in self.first.take().into_iter().chain(self.more.drain(..)) {
-            waker.wake();
+        let Some(first) = self.first.take() else { return };
+        first.wake();
+        if !self.more.is_empty() {
+            self.more.drain(..).for_each(Waker::wake);
         }
     }
 }

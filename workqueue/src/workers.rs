@@ -6,9 +6,11 @@ use std::hash::Hash;
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
+use tokio::time::timeout;
 
 use crate::desk::{Counters, Desk, LogKey, panic_text};
 use crate::sync::{Arc, AtomicUsize, Ordering};
@@ -80,7 +82,7 @@ type Hire = dyn Fn(&mut JoinSet<()>) + Send + Sync;
 
 /// How workers learn that there are too many of them.
 #[derive(Debug, Default)]
-struct Retirement {
+pub(crate) struct Retirement {
     /// How many are to go.
     surplus: AtomicUsize,
     changed: Notify,
@@ -238,8 +240,7 @@ impl WorkersHandle {
             pass_on(ended);
         }
         if count < self.count {
-            self.retirement.surplus.fetch_add(self.count - count, Ordering::AcqRel);
-            self.retirement.changed.notify_waiters();
+            self.retirement.retire(self.count - count);
         }
         for _ in self.count..count {
             // One that was to go and has not yet can stay.
@@ -248,6 +249,48 @@ impl WorkersHandle {
             }
         }
         self.count = count;
+    }
+
+    /// Lets the workers go: none begins with another item, those who have one get `grace` to be done with it, then they are aborted.
+    /// Returns how many were. Their items are added to the queue again, unless it is shutting down.
+    ///
+    /// The queue stays open, with all that is in it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future aborts the workers, as dropping the handle does.
+    ///
+    /// # Panics
+    ///
+    /// If a worker did outside of its handler, or without a runtime whose time is enabled.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use lariat_workqueue::{Queue, Workers};
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let queue = Queue::new();
+    /// queue.add("endless");
+    /// let workers = Workers::new(queue.clone(), 4).run(|_| std::future::pending::<Result<(), String>>());
+    /// tokio::task::yield_now().await;
+    /// assert_eq!(workers.cancel(Duration::from_secs(5)).await, 1);
+    /// assert_eq!(queue.len(), 1); // added again
+    /// # }
+    /// ```
+    pub async fn cancel(mut self, grace: Duration) -> usize {
+        self.retirement.retire(self.tasks.len());
+        if timeout(grace, &mut self).await.is_ok() {
+            return 0;
+        }
+        self.tasks.abort_all();
+        let mut aborted = 0;
+        while let Some(ended) = self.tasks.join_next().await {
+            aborted += usize::from(ended.as_ref().is_err_and(JoinError::is_cancelled));
+            pass_on(ended);
+        }
+        aborted
     }
 
     /// How many workers there are, but for those who are still to go.
@@ -344,8 +387,14 @@ where
 // === impl Retirement ===
 
 impl Retirement {
+    /// Lets so many more go. Those who wait in a task are told.
+    pub(crate) fn retire(&self, count: usize) {
+        self.surplus.fetch_add(count, Ordering::AcqRel);
+        self.changed.notify_waiters();
+    }
+
     /// Whether one more was to go, which is the one who asks.
-    fn take_one(&self) -> bool {
+    pub(crate) fn take_one(&self) -> bool {
         let surplus = &self.surplus;
         surplus.fetch_update(Ordering::AcqRel, Ordering::Acquire, |surplus| surplus.checked_sub(1)).is_ok()
     }

@@ -339,3 +339,42 @@ fn a_thread_waits_for_a_delay() {
     assert_eq!(*queue.get_blocking().unwrap(), "foo");
     assert!(began.elapsed() >= ms(1), "never early");
 }
+
+/// WQ-23: client-go's intake holds a thousand and then blocks; this one takes what there is, and forgets nothing of it.
+#[tokio::test(start_paused = true)]
+async fn adding_for_later_never_blocks() {
+    const COUNT: u64 = 20_000;
+    let queue = Queue::new();
+    for item in 0..COUNT {
+        queue.add_after(item, ms(1 + item * 7919 % COUNT));
+    }
+    assert!(queue.is_empty());
+    advance(ms(COUNT / 2)).await;
+    assert_eq!(queue.len() as u64, COUNT / 2, "the rest is later");
+    let mut last = 0;
+    while !queue.is_empty() {
+        let due = 1 + *queue.get_blocking().unwrap() * 7919 % COUNT;
+        assert!(due >= last, "the first to be due leaves first");
+        last = due;
+    }
+    advance(ms(COUNT)).await;
+    assert_eq!(queue.len() as u64, COUNT / 2);
+}
+
+/// Near and far delays are consumed by an addition, and moved by an earlier one.
+#[tokio::test(start_paused = true)]
+async fn thousands_of_delays_can_be_moved_and_consumed() {
+    const COUNT: u64 = 6_000;
+    let queue = Queue::new();
+    (0..COUNT).for_each(|item| queue.add_after(item, ms(100_000 + item)));
+    (0..COUNT).filter(|item| item % 3 == 0).for_each(|item| queue.add_after(item, ms(1 + item)));
+    (0..COUNT).filter(|item| item % 3 == 1).for_each(|item| queue.add(item));
+    assert_eq!(queue.len() as u64, COUNT / 3);
+    advance(ms(COUNT)).await;
+    assert_eq!(queue.len() as u64, 2 * COUNT / 3);
+    while !queue.is_empty() {
+        assert!(*queue.get_blocking().unwrap() % 3 < 2);
+    }
+    advance(ms(100_000)).await;
+    assert_eq!(queue.len() as u64, COUNT / 3);
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_workqueue::{
-    Bucket, ItemExponentialFailure, ItemFastSlow, MaxOf, RateLimiter, WithMaxWait,
+    Bucket, ItemExponentialFailure, ItemFastSlow, MaxOf, Queue, RateLimiter, WithJitter, WithMaxWait,
     default_controller_rate_limiter, default_item_based_rate_limiter,
 };
 use tokio::time::advance;
@@ -153,4 +153,54 @@ async fn the_defaults() {
     let waits: Vec<u128> = items.iter().map(|item| limiter_of_names.when(item).as_millis()).collect();
     assert!(waits[..74].iter().all(|&wait| wait == 5), "{waits:?}");
     assert_eq!(waits[74..], [100, 200, 300, 400, 500, 600], "WQ-32");
+}
+
+/// WQ-30: what the trait asks for is all that the queue uses.
+#[tokio::test(start_paused = true)]
+async fn the_queue_asks_its_limiter() {
+    struct Tenfold;
+    impl RateLimiter<u64> for Tenfold {
+        fn when(&self, item: &u64) -> Duration {
+            ms(10 * item)
+        }
+        fn forget(&self, _: &u64) {}
+        fn num_requeues(&self, item: &u64) -> u32 {
+            *item as u32
+        }
+    }
+    let queue = Queue::builder().rate_limiter(Tenfold).build();
+    queue.add_rate_limited(7);
+    assert_eq!(queue.num_requeues(&7), 7);
+    advance(ms(69)).await;
+    assert!(queue.is_empty());
+    advance(ms(1)).await;
+    assert_eq!(queue.len(), 1);
+}
+
+#[test]
+fn jitter_only_lengthens_and_is_bounded() {
+    let limiter = |factor| WithJitter::new(ItemFastSlow::new(ms(1000), ms(1000), 1), factor, 3);
+    let jittered = limiter(0.5);
+    let some = delays(&jittered, "one", 1000);
+    assert!(some.iter().all(|delay| (1000..1500).contains(delay)));
+    assert!(some.iter().any(|delay| *delay < 1050) && some.iter().any(|delay| *delay > 1450));
+    assert_eq!(delays(&limiter(0.5), "one", 1000), some, "the same seed gives the same");
+    for none in [0.0, -1.0, f64::NAN] {
+        assert_eq!(delays(&limiter(none), "one", 3), [1000; 3]);
+    }
+    let endless = WithJitter::new(ItemFastSlow::new(Duration::MAX, ms(0), 9), f64::INFINITY, 3);
+    assert_eq!(endless.when(&"one"), Duration::MAX);
+    assert_eq!((endless.num_requeues(&"one"), endless.forget(&"one")), (1, ()));
+    assert_eq!(endless.num_requeues(&"one"), 0);
+}
+
+/// The bucket of a controller's limiter goes by the clock that the queue has read.
+#[tokio::test(start_paused = true)]
+async fn limiters_of_limiters_hand_the_time_on() {
+    let now = tokio::time::Instant::now();
+    let bucket = || Box::new(Bucket::new(1.0, 1)) as Box<dyn RateLimiter<u32>>;
+    let limiter = WithJitter::new(WithMaxWait::new(MaxOf::new([bucket()]), ms(5000)), 0.0, 1);
+    assert_eq!(limiter.when_at(&1, now), ms(0));
+    assert_eq!(limiter.when_at(&1, now), ms(1000));
+    assert_eq!(limiter.when_at(&1, now + ms(1500)), ms(500));
 }

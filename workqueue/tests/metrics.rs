@@ -109,3 +109,22 @@ async fn metrics_may_use_the_queue() {
     queue.add(1);
     *asks.0.lock().unwrap() = None;
 }
+
+/// An item that is processed for longer than its limit is told of by those who ask for the health of the queue.
+#[tokio::test(start_paused = true)]
+async fn items_that_are_stuck_are_known() {
+    let queue = Queue::builder().time_limit(Duration::from_secs(60)).build();
+    queue.add("slow");
+    queue.add("slower");
+    let slow = queue.get().await.unwrap();
+    advance(Duration::from_secs(59)).await;
+    assert!(queue.stuck().is_empty());
+    let slower = queue.get().await.unwrap();
+    advance(Duration::from_secs(61)).await;
+    assert_eq!(queue.stuck(), [("slow", Duration::from_secs(120)), ("slower", Duration::from_secs(61))]);
+    assert_eq!(queue.longest_running(), Duration::from_secs(120));
+    drop(slow);
+    assert_eq!(queue.stuck(), [("slower", Duration::from_secs(61))]);
+    drop(slower);
+    assert!(queue.stuck().is_empty());
+}

@@ -139,6 +139,10 @@ impl Run {
             .pending_delay(if consume { PendingDelay::Consume } else { PendingDelay::Keep })
             .charge_duplicates(charge_duplicates)
             .build();
+        if seed & 4 == 0 {
+            // So many others that an addition need not be entered at once. They never come.
+            (0..10_000).for_each(|other| queue.add_after(ITEMS + other, Duration::from_secs(1 << 30)));
+        }
         let model = Model { consume, charge_duplicates, ..Model::default() };
         Self { random: Random(seed), model, queue, held: Vec::new() }
     }
@@ -206,6 +210,10 @@ async fn the_queue_does_what_the_model_does() {
                 };
                 assert_eq!(got.as_deref().copied(), run.model.take(), "seed {seed}, step {step}");
                 run.held.extend(got);
+            }
+            if run.random.below(4) > 0 {
+                // To ask is to interfere.
+                continue;
             }
             assert_eq!(run.queue.len(), run.model.queued.len(), "seed {seed}, step {step}");
             for item in 0..ITEMS {

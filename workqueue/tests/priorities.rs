@@ -124,3 +124,41 @@ fn raising_an_item_again_and_again_hands_it_out_once() {
     assert_eq!(queue.len(), 2);
     assert_eq!(rest(&queue), [1, 2]);
 }
+
+/// PQ-5, PQ-7: an addition counts at once, and only if it is for now.
+#[tokio::test(start_paused = true)]
+async fn len_counts_what_can_be_handed_out_at_once() {
+    let queue = Queue::new();
+    queue.add_with(1, with(3));
+    queue.add_with(2, AddOptions { after: Duration::from_secs(1), ..with(9) });
+    queue.add_with(3, AddOptions { rate_limited: true, ..with(9) });
+    assert_eq!(queue.len(), 1);
+    assert_eq!(queue.get().await.map(|item| (*item, item.priority())), Some((1, 3)));
+    assert_eq!(queue.get().await.map(|item| (*item, item.priority())), Some((3, 9)));
+}
+
+/// PQ-6 `[W]`: what is queued when the queue is shut down is handed out all the same, by its priority, a drain waits for it, and to
+/// shut down twice does no harm.
+#[tokio::test(start_paused = true)]
+async fn shutting_down_drops_no_priority() {
+    let queue = Queue::new();
+    queue.add_with(1, with(LOW_PRIORITY));
+    queue.add_with(2, with(5));
+    queue.shut_down();
+    queue.shut_down();
+    queue.add_with(3, with(9));
+    let mut drain = std::pin::pin!(queue.shut_down_with_drain());
+    let worker = async {
+        let mut handed = Vec::new();
+        while let Some(item) = queue.get().await {
+            handed.push(*item);
+        }
+        handed
+    };
+    tokio::select! {
+        biased;
+        () = &mut drain => panic!("something is queued"),
+        handed = worker => assert_eq!(handed, [2, 1]),
+    }
+    drain.await;
+}

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use lariat_workqueue::{Processing, Queue};
+use lariat_workqueue::{NotDrained, Processing, Queue};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -382,4 +382,38 @@ async fn a_batch_ends_with_the_queue() {
     queue.shut_down();
     assert_eq!(queue.get_batch(4).await.len(), 1);
     assert!(queue.get_batch(4).await.is_empty());
+}
+
+/// WQ-6: a drain that takes too long says what is left, and can be waited for again.
+#[tokio::test(start_paused = true)]
+async fn a_drain_can_have_a_limit() {
+    let queue = Queue::new();
+    queue.add("slow");
+    queue.add("waits");
+    let slow = get(&queue);
+    let began = tokio::time::Instant::now();
+    let limit = Duration::from_secs(5);
+    let left = queue.shut_down_with_drain_within(limit).await;
+    assert_eq!(left, Err(NotDrained { queued: 1, processing: 1 }));
+    assert_eq!(began.elapsed(), limit);
+    queue.add("late");
+    drop(slow);
+    let worker = async { while queue.get().await.is_some() {} };
+    let (drained, ()) = tokio::join!(queue.shut_down_with_drain_within(limit), worker);
+    assert_eq!(drained, Ok(()));
+    assert_eq!(began.elapsed(), limit, "as soon as it is drained");
+}
+
+/// WQ-5, WQ-6
+#[test]
+fn a_drain_of_a_thread_can_have_a_limit() {
+    let queue = Queue::new();
+    queue.add("waits");
+    let left = queue.shut_down_with_drain_within_blocking(Duration::ZERO);
+    assert_eq!(left, Err(NotDrained { queued: 1, processing: 0 }));
+    assert!(left.unwrap_err().to_string().contains("1 items were queued, 0 processing"));
+    thread::scope(|scope| {
+        scope.spawn(|| while queue.get_blocking().is_some() {});
+        assert_eq!(queue.shut_down_with_drain_within_blocking(Duration::MAX), Ok(()));
+    });
 }

@@ -350,3 +350,80 @@ fn threads_process_what_blocks() {
     runs.sort_unstable();
     assert_eq!(runs, [1, 1, 2, 2, 3]);
 }
+
+/// Who has an item when the pool is cancelled may be done with it; who is not after the grace is aborted, and its item comes again.
+#[tokio::test(start_paused = true)]
+async fn cancelled_workers_get_a_grace() {
+    let queue = queue();
+    let log = Log::new();
+    for item in [10, 30, 50, 70] {
+        queue.add(item);
+    }
+    let workers = Workers::new(queue.clone(), 3).run({
+        let log = log.clone();
+        move |item| {
+            log.enter(item);
+            async move {
+                sleep(ms(u64::from(item))).await;
+                Ok::<_, String>(())
+            }
+        }
+    });
+    sleep(ms(5)).await;
+    let began = Instant::now();
+    assert_eq!(workers.cancel(ms(30)).await, 1);
+    assert_eq!(began.elapsed(), ms(30));
+    assert_eq!(log.runs().into_iter().map(|(item, _)| item).collect::<Vec<_>>(), [10, 30, 50]);
+    assert_eq!([*get(&queue), *get(&queue)], [70, 50], "the queue is open, with all that was not done");
+    assert!(!queue.is_shutting_down() && queue.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn idle_workers_are_cancelled_at_once() {
+    let queue = queue();
+    let mut workers = Workers::new(queue.clone(), 3).run(|_| async { Ok::<_, String>(()) });
+    workers.set_count(5);
+    workers.set_count(2);
+    tokio::task::yield_now().await;
+    let began = Instant::now();
+    assert_eq!(workers.cancel(ms(1000)).await, 0);
+    assert_eq!(began.elapsed(), ms(0));
+}
+
+/// The number of threads can be changed while they wait, and they can be let go.
+#[test]
+fn threads_come_and_go() {
+    let queue = queue();
+    let (enter, entered) = std::sync::mpsc::channel();
+    let (leave, left) = std::sync::mpsc::channel::<()>();
+    let left = Mutex::new(left);
+    let mut threads = Workers::new(queue.clone(), 2)
+        .run_blocking(move |item| {
+            enter.send(item).unwrap();
+            left.lock().unwrap().recv().map_err(|_| "nobody is there")
+        })
+        .unwrap();
+    for item in 0..4 {
+        queue.add(item);
+    }
+    assert_eq!(entered.recv().unwrap() + entered.recv().unwrap(), 1);
+    threads.set_count(4).unwrap();
+    assert_eq!(threads.count(), 4);
+    assert_eq!(entered.recv().unwrap() + entered.recv().unwrap(), 5, "two more begin at once");
+    threads.set_count(1).unwrap();
+    for _ in 0..4 {
+        leave.send(()).unwrap();
+    }
+    queue.add(9);
+    assert_eq!(entered.recv().unwrap(), 9, "by the one that is left");
+    queue.add(10);
+    assert_eq!(threads.cancel(Duration::ZERO), 1, "a thread cannot be aborted");
+    leave.send(()).unwrap();
+    assert_eq!(*get(&queue), 10, "nobody began with it");
+}
+
+#[test]
+fn idle_threads_are_cancelled_at_once() {
+    let threads = Workers::new(queue(), 3).run_blocking(|_| Ok::<_, String>(())).unwrap();
+    assert_eq!(threads.cancel(Duration::MAX), 0);
+}

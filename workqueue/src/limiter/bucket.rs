@@ -49,6 +49,12 @@ struct Level {
 
 impl Bucket {
     /// A full bucket of `burst` tokens that gains `qps` tokens a second.
+    ///
+    /// ```
+    /// use lariat_workqueue::Bucket;
+    ///
+    /// let limiter = Bucket::new(10.0, 100);
+    /// ```
     pub fn new(qps: f64, burst: u32) -> Self {
         let level = Level { tokens: f64::from(burst), at: Instant::now() };
         // Zero stands for whatever gains nothing; it makes the waits below infinite.
@@ -78,6 +84,10 @@ impl Bucket {
 impl<T> RateLimiter<T> for Bucket {
     fn when(&self, _item: &T) -> Duration {
         self.reserve(Instant::now())
+    }
+
+    fn when_at(&self, _item: &T, now: Instant) -> Duration {
+        self.reserve(now)
     }
 
     fn forget(&self, _item: &T) {}

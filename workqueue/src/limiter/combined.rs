@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::RateLimiter;
 
 /// The longest delay that any of several limiters asks for. All of them are charged.
@@ -49,6 +51,12 @@ pub struct WithMaxWait<L> {
 
 impl<T> MaxOf<T> {
     /// The longest delay of these limiters.
+    ///
+    /// ```
+    /// use lariat_workqueue::{Bucket, MaxOf, RateLimiter};
+    ///
+    /// let limiter = MaxOf::new([Box::new(Bucket::new(10.0, 100)) as Box<dyn RateLimiter<u32>>]);
+    /// ```
     pub fn new(limiters: impl IntoIterator<Item = Box<dyn RateLimiter<T>>>) -> Self {
         Self { limiters: limiters.into_iter().collect() }
     }
@@ -57,6 +65,10 @@ impl<T> MaxOf<T> {
 impl<T> RateLimiter<T> for MaxOf<T> {
     fn when(&self, item: &T) -> Duration {
         self.limiters.iter().map(|limiter| limiter.when(item)).max().unwrap_or_default()
+    }
+
+    fn when_at(&self, item: &T, now: Instant) -> Duration {
+        self.limiters.iter().map(|limiter| limiter.when_at(item, now)).max().unwrap_or_default()
     }
 
     fn forget(&self, item: &T) {
@@ -80,6 +92,13 @@ impl<T> fmt::Debug for MaxOf<T> {
 
 impl<L> WithMaxWait<L> {
     /// Cuts the delays of `limiter` to `max`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_workqueue::{Bucket, WithMaxWait};
+    ///
+    /// let limiter = WithMaxWait::new(Bucket::new(10.0, 100), Duration::from_secs(30));
+    /// ```
     pub fn new(limiter: L, max: Duration) -> Self {
         Self { limiter, max }
     }
@@ -88,6 +107,10 @@ impl<L> WithMaxWait<L> {
 impl<T, L: RateLimiter<T>> RateLimiter<T> for WithMaxWait<L> {
     fn when(&self, item: &T) -> Duration {
         self.limiter.when(item).min(self.max)
+    }
+
+    fn when_at(&self, item: &T, now: Instant) -> Duration {
+        self.limiter.when_at(item, now).min(self.max)
     }
 
     fn forget(&self, item: &T) {

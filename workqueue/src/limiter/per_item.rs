@@ -1,11 +1,11 @@
 //! Limiters that look at nothing but how often an item has failed.
 
 use std::fmt;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use hashbrown::HashTable;
 
 use super::RateLimiter;
 use crate::limits::is_sparse;
@@ -58,12 +58,26 @@ pub struct ItemFastSlow<T> {
 }
 
 /// How often each item has failed.
-struct Failures<T>(Mutex<HashMap<T, u32, FixedState>>);
+struct Failures<T>(Mutex<HashTable<Failed<T>>>);
+
+/// With its hash, so that a growing table need not look at items.
+struct Failed<T> {
+    hash: u64,
+    item: T,
+    count: u32,
+}
 
 // === impl ItemExponentialFailure ===
 
 impl<T> ItemExponentialFailure<T> {
     /// Delays from `base` to `max`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_workqueue::ItemExponentialFailure;
+    ///
+    /// let limiter = ItemExponentialFailure::<u32>::new(Duration::from_millis(5), Duration::from_secs(1000));
+    /// ```
     pub fn new(base: Duration, max: Duration) -> Self {
         Self { base, max, failures: Failures::new() }
     }
@@ -100,6 +114,13 @@ impl<T> fmt::Debug for ItemExponentialFailure<T> {
 
 impl<T> ItemFastSlow<T> {
     /// The delay `fast` for the first `max_fast_attempts` failures, `slow` for the others.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_workqueue::ItemFastSlow;
+    ///
+    /// let limiter = ItemFastSlow::<u32>::new(Duration::from_millis(5), Duration::from_secs(10), 3);
+    /// ```
     pub fn new(fast: Duration, slow: Duration, max_fast_attempts: u32) -> Self {
         Self { fast, slow, max_fast_attempts, failures: Failures::new() }
     }
@@ -133,40 +154,49 @@ impl<T> fmt::Debug for ItemFastSlow<T> {
 
 impl<T> Failures<T> {
     fn new() -> Self {
-        Self(Mutex::new(HashMap::with_hasher(FixedState::default())))
+        Self(Mutex::new(HashTable::new()))
     }
 }
 
 impl<T: Hash + Eq + Clone> Failures<T> {
     /// Counts one more, and returns how many there are with it: at least one.
     fn charge(&self, item: &T) -> u32 {
+        let hash = hash(item);
         let mut failures = self.0.lock();
-        match failures.get_mut(item) {
-            Some(count) => {
-                *count = count.saturating_add(1);
-                *count
-            }
-            None => {
-                failures.insert(item.clone(), 1);
-                1
-            }
-        }
+        let failed = failures.entry(hash, |failed| failed.is(hash, item), |failed| failed.hash);
+        let mut failed = failed.or_insert_with(|| Failed { hash, item: item.clone(), count: 0 });
+        let Failed { count, .. } = failed.get_mut();
+        *count = count.saturating_add(1);
+        *count
     }
 
     fn forget(&self, item: &T) {
+        let hash = hash(item);
         let mut failures = self.0.lock();
-        let forgotten = failures.remove_entry(item);
+        let Ok(failed) = failures.find_entry(hash, |failed| failed.is(hash, item)) else { return };
+        let (forgotten, _) = failed.remove();
         if is_sparse(failures.len(), failures.capacity()) {
             let room = 2 * failures.len();
-            failures.shrink_to(room);
+            failures.shrink_to(room, |failed| failed.hash);
         }
         drop(failures);
         drop(forgotten);
     }
 
     fn count(&self, item: &T) -> u32 {
-        self.0.lock().get(item).copied().unwrap_or(0)
+        let hash = hash(item);
+        self.0.lock().find(hash, |failed| failed.is(hash, item)).map_or(0, |failed| failed.count)
     }
+}
+
+impl<T: Eq> Failed<T> {
+    fn is(&self, hash: u64, item: &T) -> bool {
+        self.hash == hash && self.item == *item
+    }
+}
+
+fn hash<T: Hash>(item: &T) -> u64 {
+    FixedState::default().hash_one(item)
 }
 
 #[cfg(test)]

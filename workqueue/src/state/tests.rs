@@ -2,34 +2,46 @@
 
 use super::*;
 
+impl State<u64> {
+    fn put(&mut self, item: u64, priority: i32, now: &Now) {
+        self.add(item, Hashed::of(&item), priority, now);
+    }
+
+    fn put_after(&mut self, item: u64, delay: Duration, cause: Cause, now: &Now) {
+        self.add_after(item, Hashed::of(&item), delay, 0, cause, now);
+    }
+}
+
 /// Everything that the module's documentation promises.
-fn check(state: &State<u64>) {
-    let item_of = |place: &Place| state.slots[place.index()].item.unwrap();
+fn check(state: &mut State<u64>) {
+    let sizes = state.sizes();
+    let state = &*state;
+    let item_of = |place: &Place| state.slots.0[place.index()].item.unwrap();
     let mut queued: Vec<u64> = state
         .ready
         .entries()
-        .filter(|(place, ticket)| state.slots[place.index()].entry.ticket() == Some(*ticket))
+        .filter(|(place, ticket)| state.slots.0[place.index()].entry.ticket == Some(*ticket))
         .map(|(place, _)| item_of(&place))
         .collect();
     queued.sort_unstable();
     let mut dirty_and_free: Vec<u64> = Vec::new();
     let (mut processing, mut delayed) = (0, 0);
-    assert_eq!(state.table.len() + state.free.len(), state.slots.len());
-    for slot in &state.slots {
+    assert_eq!(state.slots.0.iter().filter(|slot| slot.item.is_none()).count(), state.free.len());
+    for slot in &state.slots.0 {
         let Some(item) = slot.item else { continue };
         let entry = &slot.entry;
-        assert_eq!(state.find(&item).map(|place| item_of(&place)), Some(item));
+        assert_eq!(state.find(&item, Hashed::of(&item)).map(|place| item_of(&place)), Some(item));
         assert!(!entry.is_idle(), "{item} has no state, but an entry");
-        assert!(entry.delay.is_some() || !entry.charged, "{item} is charged for no delay");
+        assert!(entry.delay.is_pending() || !entry.charged, "{item} is charged for no delay");
         processing += usize::from(entry.processing);
-        delayed += usize::from(entry.delay.is_some());
+        delayed += usize::from(entry.delay.is_pending());
         if entry.dirty && !entry.processing {
             dirty_and_free.push(item);
         }
     }
     dirty_and_free.sort_unstable();
     assert_eq!(queued, dirty_and_free);
-    assert_eq!(state.sizes(), (queued.len(), processing, delayed));
+    assert_eq!(sizes, (queued.len(), processing, delayed));
     assert_eq!(state.deadline().is_some(), delayed > 0);
     assert!(!state.shutting_down || delayed == 0);
 }
@@ -47,15 +59,15 @@ fn the_invariants_hold() {
             let priority = (seed >> 40) as i32 % 3;
             let ms = Duration::from_millis(choice / 8 % 20);
             match choice % 8 {
-                0 | 1 => state.add(item, priority, &Now::at(now)),
-                2 => state.add_after(item, ms, priority, Cause::Asked, &Now::at(now)),
-                3 => state.add_after(item, ms, priority, Cause::RateLimited, &Now::at(now)),
+                0 | 1 => state.put(item, priority, &Now::at(now)),
+                2 => state.add_after(item, Hashed::of(&item), ms, priority, Cause::Asked, &Now::at(now)),
+                3 => state.put_after(item, ms, Cause::RateLimited, &Now::at(now)),
                 4 => held.extend(state.take(&Now::at(now)).map(|taken| taken.place)),
                 5 if !held.is_empty() => {
                     let done = held.swap_remove(item as usize % held.len());
                     let _ = state.done(done, &Now::at(now));
                 }
-                6 => state.discharge(&item),
+                6 => state.discharge(&item, Hashed::of(&item)),
                 // A clock that is read outside the lock may be a little behind the last reading.
                 7 => now = now + ms - Duration::from_millis(2).min(ms),
                 _ => {}
@@ -63,7 +75,7 @@ fn the_invariants_hold() {
             if step == 19_900 {
                 state.shut_down(&Now::at(now));
             }
-            check(&state);
+            check(&mut state);
         }
     }
 }
@@ -73,13 +85,13 @@ fn memory_of_a_burst_is_given_back() {
     let now = Instant::now();
     let mut state = State::new(PendingDelay::Consume, None);
     for item in 0..100_000_u64 {
-        state.add(item, 0, &Now::at(now));
+        state.put(item, 0, &Now::at(now));
     }
     while let Some(taken) = state.take(&Now::at(now)) {
         assert_eq!(state.done(taken.place, &Now::at(now)), Some(taken.item));
     }
-    assert!(state.ready.capacity() + state.slots.capacity() + state.table.capacity() < 8192);
-    assert_eq!(state.table.len(), 0);
+    assert!(state.ready.capacity() + state.slots.0.capacity() + state.index.capacity() < 8192);
+    assert_eq!(state.free.len(), state.slots.0.len());
 }
 
 #[test]
@@ -87,7 +99,7 @@ fn a_delay_is_kept_and_due_at_its_instant() {
     let now = Instant::now();
     let later = now + Duration::from_millis(5);
     let mut state = State::new(PendingDelay::Consume, None);
-    state.add_after(1, Duration::from_millis(5), 0, Cause::Asked, &Now::at(now));
+    state.put_after(1, Duration::from_millis(5), Cause::Asked, &Now::at(now));
     assert!(state.take(&Now::at(later - Duration::from_nanos(1))).is_none());
     assert_eq!(state.take(&Now::at(later)).map(|taken| taken.item), Some(1));
 }
@@ -97,8 +109,8 @@ fn memory_of_priorities_that_were_raised_is_given_back() {
     let now = Now::at(Instant::now());
     let mut state = State::new(PendingDelay::Consume, None);
     for priority in 0..100_000 {
-        state.add(1, priority, &now);
-        state.add(2, priority / 7, &now);
+        state.put(1, priority, &now);
+        state.put(2, priority / 7, &now);
     }
     assert!(state.ready.entries().count() < 16_384, "{}", state.ready.entries().count());
     assert_eq!(state.take(&now).map(|taken| (taken.item, taken.priority)), Some((1, 99_999)));
