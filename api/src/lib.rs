@@ -38,7 +38,7 @@ pub use interned::Interned;
 pub use key::{KeyError, ObjectKey};
 pub use kind::Kind;
 pub use meta::{ListMeta, ManagedFields, ObjectMeta, OwnerReference};
-pub use object::{Metadata, Object, Resource};
+pub use object::{Metadata, Object, Owner, Resource};
 pub use partial::PartialObjectMetadata;
 pub use random::Randomness;
 pub use resource_version::{InvalidResourceVersion, ResourceVersion};

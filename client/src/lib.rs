@@ -18,7 +18,9 @@ mod connect;
 pub mod decode;
 mod error;
 mod limits;
+mod metrics;
 mod params;
+mod patch;
 mod retry;
 mod stream;
 
@@ -28,5 +30,7 @@ pub use config::Config;
 pub use connect::{Connecting, Connection, Connector, TcpConnector};
 pub use decode::{Item, Undecodable};
 pub use error::{Error, TransportError};
+pub use metrics::Metrics;
 pub use params::{DeleteParams, ListParams, Propagation, VersionMatch, WatchParams};
+pub use patch::{Patch, PatchParams};
 pub use stream::{ListStream, WatchStream};
