@@ -46,12 +46,12 @@ use crate::retry;
 pub struct Client {
     inner: Arc<Inner>,
     user_agent: HeaderValue,
+    metrics: Arc<dyn Metrics>,
 }
 
 struct Inner {
     http: HttpClient<HttpsConnector<ConnectorService>, Full<Bytes>>,
     config: Config,
-    metrics: Arc<dyn Metrics>,
     /// How often a request is sent again.
     retries: u32,
     /// How often that has happened.
@@ -130,7 +130,13 @@ impl Client {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with_user_agent(&self, user_agent: &str) -> Result<Self, http::header::InvalidHeaderValue> {
-        Ok(Self { inner: self.inner.clone(), user_agent: HeaderValue::from_str(user_agent)? })
+        Ok(Self { user_agent: HeaderValue::from_str(user_agent)?, ..self.clone() })
+    }
+
+    /// The same client, on the same connections, that tells another one of its requests.
+    #[must_use]
+    pub fn with_metrics(&self, metrics: Arc<dyn Metrics>) -> Self {
+        Self { metrics, ..self.clone() }
     }
 
     /// How the client calls itself in requests.
@@ -207,7 +213,7 @@ impl Client {
             let outcome = self.observe(request).await;
             let Some(delay) = retry::delay(method, &outcome) else { return outcome };
             self.inner.retried.fetch_add(1, Ordering::Relaxed);
-            self.inner.metrics.retried(method, self.host());
+            self.metrics.retried(method, self.host());
             match outcome {
                 // A connection that was idle may be gone at any time; nobody needs to hear of one.
                 Err(error) if attempt > 1 => {
@@ -231,7 +237,7 @@ impl Client {
         let began = Instant::now();
         let outcome = self.exchange(request).await;
         let code = outcome.as_ref().ok().map(|response| response.status().as_u16());
-        self.inner.metrics.answered(&request.method, self.host(), code, began.elapsed());
+        self.metrics.answered(&request.method, self.host(), code, began.elapsed());
         outcome
     }
 
@@ -332,8 +338,8 @@ impl ClientBuilder {
             .pool_timer(TokioTimer::new())
             .timer(TokioTimer::new())
             .build(https.enable_http1().wrap_connector(ConnectorService(connector)));
-        let inner = Arc::new(Inner { http, config, metrics, retries, retried: AtomicU64::new(0) });
-        Ok(Client { inner, user_agent })
+        let inner = Arc::new(Inner { http, config, retries, retried: AtomicU64::new(0) });
+        Ok(Client { inner, user_agent, metrics })
     }
 }
 

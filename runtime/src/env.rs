@@ -1,0 +1,64 @@
+use std::fmt::{self, Debug, Formatter};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lariat_api::{Clock, Randomness};
+use lariat_client::Client;
+
+use crate::controller::cache::{Cache, CacheState, is_same_resource};
+use crate::events::{Broadcaster, Recorder};
+use crate::metrics::Metrics;
+
+/// What all controllers of a program share.
+pub(crate) struct Env {
+    pub(crate) client: Client,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) broadcaster: Broadcaster,
+    /// Those that somebody uses.
+    caches: Mutex<Vec<Arc<dyn Cache>>>,
+}
+
+impl Env {
+    pub(crate) fn new(
+        client: Client,
+        clock: Arc<dyn Clock>,
+        randomness: Randomness,
+        metrics: Arc<Metrics>,
+    ) -> Arc<Self> {
+        let broadcaster = Broadcaster::new(client.clone(), clock.clone(), randomness);
+        Arc::new(Self { client, clock, metrics, broadcaster, caches: Mutex::default() })
+    }
+
+    /// The client of a controller, which says so in its requests.
+    pub(crate) fn client_of(&self, controller: &str) -> Client {
+        let user_agent = format!("{} {controller}", self.client.user_agent());
+        // A name that no header can carry is left out.
+        self.client.with_user_agent(&user_agent).unwrap_or_else(|_| self.client.clone())
+    }
+
+    pub(crate) fn recorder(&self, controller: &str) -> Recorder {
+        self.broadcaster.recorder(controller)
+    }
+
+    pub(crate) fn remember(&self, new: &[Arc<dyn Cache>]) {
+        let mut caches = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
+        for cache in new {
+            // One that was made anew takes the place of the former one.
+            caches.retain(|known| {
+                known.object_type() != cache.object_type() || !is_same_resource(known.kind(), cache.kind())
+            });
+            caches.push(cache.clone());
+        }
+    }
+
+    pub(crate) fn caches(&self) -> Vec<CacheState> {
+        let caches = self.caches.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        caches.iter().map(|cache| cache.inspect()).collect()
+    }
+}
+
+impl Debug for Env {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Env").field("client", &self.client).finish_non_exhaustive()
+    }
+}
