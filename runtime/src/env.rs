@@ -5,8 +5,9 @@ use lariat_api::{Clock, Randomness};
 use lariat_client::Client;
 
 use crate::controller::cache::{Cache, CacheState, is_same_resource};
+use crate::controller::worker::Desk;
 use crate::events::{Broadcaster, Recorder};
-use crate::metrics::Metrics;
+use crate::metrics::{Asked, Metrics};
 
 /// What all controllers of a program share.
 pub(crate) struct Env {
@@ -16,6 +17,8 @@ pub(crate) struct Env {
     pub(crate) broadcaster: Broadcaster,
     /// Those that somebody uses.
     caches: Mutex<Vec<Arc<dyn Cache>>>,
+    /// Of all controllers that were prepared, the last one of each name.
+    desks: Mutex<Vec<Arc<Desk>>>,
 }
 
 impl Env {
@@ -26,7 +29,23 @@ impl Env {
         metrics: Arc<Metrics>,
     ) -> Arc<Self> {
         let broadcaster = Broadcaster::new(client.clone(), clock.clone(), randomness);
-        Arc::new(Self { client, clock, metrics, broadcaster, caches: Mutex::default() })
+        let env = Arc::new(Self {
+            client,
+            clock,
+            metrics,
+            broadcaster,
+            caches: Mutex::default(),
+            desks: Mutex::default(),
+        });
+        let (of_queues, of_caches) = (Arc::downgrade(&env), Arc::downgrade(&env));
+        env.metrics.ask(Asked {
+            queues: Box::new(move || {
+                let desks = of_queues.upgrade().map(|env| env.desks()).unwrap_or_default();
+                desks.iter().map(|desk| desk.queue.clone()).collect()
+            }),
+            caches: Box::new(move || of_caches.upgrade().map(|env| env.caches()).unwrap_or_default()),
+        });
+        env
     }
 
     /// The client of a controller, which says so in its requests.
@@ -49,6 +68,21 @@ impl Env {
             });
             caches.push(cache.clone());
         }
+    }
+
+    pub(crate) fn employ(&self, desk: &Arc<Desk>) {
+        let mut desks = self.desks.lock().unwrap_or_else(PoisonError::into_inner);
+        desks.retain(|known| known.name != desk.name);
+        desks.push(desk.clone());
+    }
+
+    pub(crate) fn desks(&self) -> Vec<Arc<Desk>> {
+        self.desks.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn forget(&self, kind: &lariat_api::Kind) {
+        let mut caches = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
+        caches.retain(|cache| !is_same_resource(cache.kind(), kind));
     }
 
     pub(crate) fn caches(&self) -> Vec<CacheState> {

@@ -1,8 +1,8 @@
 //! The runtime inside an operator.
 //!
 //! This is the crate that the author of a controller depends on. Here live the [`Controller`], which has the keys of one kind of
-//! object handled; the [`Manager`], which runs controllers and says how they are; the [`Recorder`] of events; helpers for
-//! finalizers, owners, conditions and waiting; and, with the feature `testing`, a cluster for tests. It brings the crates below it
+//! object handled; the [`Manager`], which runs controllers and says how they are; [`shared`] controllers in the manner of Lasso;
+//! the [`Recorder`] of events; helpers for finalizers, owners, conditions and waiting; and, with the feature `testing`, a cluster for tests. It brings the crates below it
 //! under one name, each as a module, and what nearly every controller uses in [`prelude`]. Nothing here is known to one kind of
 //! object.
 //!
@@ -49,6 +49,7 @@ mod limits;
 mod manager;
 mod metrics;
 mod object_macro;
+pub mod shared;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod time;

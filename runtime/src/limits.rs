@@ -43,3 +43,7 @@ pub(crate) const PORT_CONNECTIONS: usize = 64;
 
 /// How long a client of that port may take to send its request.
 pub(crate) const PORT_REQUEST: Duration = Duration::from_secs(10);
+
+/// How many keys of a kind shared controllers handle at once, and how often their caches tell of everything again, as in Lasso.
+pub(crate) const SHARED_WORKERS: usize = 5;
+pub(crate) const SHARED_RESYNC: Duration = Duration::from_secs(600 * 60);

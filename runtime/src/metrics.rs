@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Debug, Formatter};
 use std::sync::atomic::{AtomicI64, AtomicU64};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use http::Method;
@@ -29,6 +29,8 @@ pub(crate) struct Metrics {
     informers: Arc<InformerFamilies>,
     client: Arc<ClientFamilies>,
     leader: Family<Name, Gauge>,
+    /// Those of shared controllers, if there are any.
+    lasso: OnceLock<Arc<LassoFamilies>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -73,6 +75,19 @@ struct Verb {
     host: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Executed {
+    controller_name: String,
+    handler_name: String,
+    has_error: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Called {
+    controller_name: String,
+    handler_name: String,
+}
+
 struct ControllerFamilies {
     total: Family<Reconciled, Counter>,
     errors: Family<Controller, Counter>,
@@ -111,6 +126,12 @@ struct ClientFamilies {
     requests: Family<Request, Counter>,
     retries: Family<Request, Counter>,
     seconds: Histograms<Verb>,
+}
+
+/// Lasso's.
+pub(crate) struct LassoFamilies {
+    executions: Family<Executed, Counter>,
+    seconds: Histograms<Called>,
 }
 
 type Histograms<S> = Family<S, Histogram, fn() -> Histogram>;
@@ -190,6 +211,7 @@ impl Metrics {
             informers: Arc::new(informers),
             client: Arc::new(client),
             leader,
+            lasso: OnceLock::new(),
         })
     }
 
@@ -217,6 +239,18 @@ impl Metrics {
 
     pub(crate) fn client(&self) -> Arc<dyn lariat_client::Metrics> {
         self.client.clone()
+    }
+
+    pub(crate) fn lasso(&self) -> Arc<LassoFamilies> {
+        let made = self.lasso.get_or_init(|| {
+            let families = LassoFamilies {
+                executions: Family::default(),
+                seconds: Family::new_with_constructor(seconds),
+            };
+            self.with_registry(|registry| families.register(registry));
+            Arc::new(families)
+        });
+        made.clone()
     }
 
     pub(crate) fn leads(&self, name: &str, leads: bool) {
@@ -460,6 +494,23 @@ impl lariat_client::Metrics for ClientFamilies {
         let label =
             Request { code: String::new(), method: method.as_str().to_owned(), host: host.to_owned() };
         self.retries.get_or_create(&label).inc();
+    }
+}
+
+impl LassoFamilies {
+    fn register(&self, registry: &mut Registry) {
+        let help = "Calls of the handlers of shared controllers";
+        registry.register("lasso_controller_total_handler_execution", help, self.executions.clone());
+        let help = "How long calls of the handlers of shared controllers took";
+        registry.register("lasso_controller_reconcile_time_seconds", help, self.seconds.clone());
+    }
+
+    pub(crate) fn executed(&self, controller: &str, handler: &str, has_error: bool, took: Duration) {
+        let (controller_name, handler_name) = (controller.to_owned(), handler.to_owned());
+        let called = Called { controller_name: controller_name.clone(), handler_name: handler_name.clone() };
+        self.seconds.get_or_create(&called).observe(took.as_secs_f64());
+        let has_error = if has_error { "true" } else { "false" };
+        self.executions.get_or_create(&Executed { controller_name, handler_name, has_error }).inc();
     }
 }
 

@@ -8,7 +8,8 @@ pub(crate) fn rfc3339(time: SystemTime) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Nanoseconds since 1970, zero before.
-pub(crate) fn nanos(time: SystemTime) -> u128 {
-    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos())
+/// Nanoseconds since 1970: zero before, and as many as there can be after the year 2500.
+pub(crate) fn nanos(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -68,7 +68,7 @@ async fn failures_of_a_key_are_retried_later_and_later() {
         move |_, _, _| {
             times.lock().unwrap().push(Instant::now());
             let runs = times.lock().unwrap().len();
-            async move { if runs % 5 == 0 { Ok(Outcome::Done) } else { Err(std::fmt::Error.into()) } }
+            async move { if runs.is_multiple_of(5) { Ok(Outcome::Done) } else { Err(std::fmt::Error.into()) } }
         }
     });
     let trigger = controller.trigger();

@@ -64,7 +64,7 @@ async fn a_storm_on_a_key_whose_handler_hangs_takes_no_memory() {
     for number in 0..2_000 {
         change(number);
         trigger.enqueue(key("hangs"));
-        if number % 50 == 0 {
+        if number.is_multiple_of(50) {
             tokio::task::yield_now().await;
         }
     }
@@ -74,7 +74,7 @@ async fn a_storm_on_a_key_whose_handler_hangs_takes_no_memory() {
         change(number);
         trigger.enqueue(key("hangs"));
         trigger.enqueue_rate_limited(key("hangs"));
-        if number % 50 == 0 {
+        if number.is_multiple_of(50) {
             tokio::task::yield_now().await;
         }
     }

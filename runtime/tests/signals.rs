@@ -44,7 +44,7 @@ async fn under_load() {
                     tokio::task::yield_now().await;
                 }
                 let number: u64 = key.name().parse()?;
-                if number % 10 == 0 {
+                if number.is_multiple_of(10) {
                     return Ok(Outcome::RequeueAfter(Duration::from_secs(600)));
                 }
                 if number % 10 == 1 {
@@ -69,7 +69,7 @@ async fn under_load() {
                     break;
                 }
                 asked.lock().unwrap().insert(key);
-                if number % 100 == 0 {
+                if number.is_multiple_of(100) {
                     tokio::task::yield_now().await;
                 }
             }

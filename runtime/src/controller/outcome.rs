@@ -49,6 +49,8 @@ pub enum Outcome {
 pub struct Failure {
     treatment: Treatment,
     cause: Box<dyn StdError + Send + Sync>,
+    /// Whether it is one of several that were all conflicts.
+    are_conflicts: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,19 +63,29 @@ pub(crate) enum Treatment {
 impl Failure {
     /// A failure that is tried again, when the rate limiter allows.
     pub fn retry(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self { treatment: Treatment::Retry, cause: cause.into() }
+        Self::new(Treatment::Retry, cause.into())
     }
 
     /// A failure that is not tried again before something changes, since it would fail again.
     #[doc(alias = "TerminalError")]
     pub fn terminal(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self { treatment: Treatment::Terminal, cause: cause.into() }
+        Self::new(Treatment::Terminal, cause.into())
     }
 
     /// A failure that is none: as [`Outcome::Done`], and logged at the level of debugging.
     #[doc(alias = "ErrIgnore")]
     pub fn ignore(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self { treatment: Treatment::Ignore, cause: cause.into() }
+        Self::new(Treatment::Ignore, cause.into())
+    }
+
+    fn new(treatment: Treatment, cause: Box<dyn StdError + Send + Sync>) -> Self {
+        Self { treatment, cause, are_conflicts: false }
+    }
+
+    /// Several in one.
+    pub(crate) fn combined(text: String, are_terminal: bool, are_conflicts: bool) -> Self {
+        let treatment = if are_terminal { Treatment::Terminal } else { Treatment::Retry };
+        Self { are_conflicts, ..Self::new(treatment, text.into()) }
     }
 
     /// Whether it is not tried again.
@@ -90,6 +102,9 @@ impl Failure {
     /// logged at the level of debugging.
     pub fn is_conflict(&self) -> bool {
         let mut next: Option<&(dyn StdError + 'static)> = Some(&*self.cause);
+        if self.are_conflicts {
+            return true;
+        }
         while let Some(error) = next {
             if error.downcast_ref::<lariat_client::Error>().is_some_and(lariat_client::Error::is_conflict) {
                 return true;

@@ -91,8 +91,10 @@ impl Prepared {
             runs: AtomicU64::new(0),
             name,
         };
+        let desk = Arc::new(desk);
+        env.employ(&desk);
         Self {
-            desk: Arc::new(desk),
+            desk,
             needs_leadership,
             warm_up,
             env: env.clone(),

@@ -51,6 +51,16 @@ enum Ended {
     TimedOut(Duration),
 }
 
+impl Ended {
+    fn of(run: Result<Result<Outcome, Failure>, String>) -> Self {
+        match run {
+            Ok(Ok(outcome)) => Self::Well(outcome),
+            Ok(Err(failure)) => Self::Failed(failure),
+            Err(panic) => Self::Panicked(panic),
+        }
+    }
+}
+
 impl Desk {
     /// Works until the queue is shut down and empty. What is handed out after `common.stop` is left.
     pub(crate) async fn work(self: &Arc<Self>, common: Arc<Common>) {
@@ -129,9 +139,9 @@ impl Worker {
         let key = item.clone();
         let run = catch_panic(move || handler(key, context));
         let ended = match time_limit {
-            None => run.await,
+            None => Ended::of(run.await),
             Some(limit) => match timeout(*limit, run).await {
-                Ok(ended) => ended,
+                Ok(ended) => Ended::of(ended),
                 Err(_) => Ended::TimedOut(*limit),
             },
         };
@@ -208,20 +218,16 @@ fn again(item: &Processing<ObjectKey>) -> AddOptions {
     AddOptions { priority: item.priority(), ..AddOptions::default() }
 }
 
-/// Runs a handler to its end or its panic.
-async fn catch_panic<F>(handler: impl FnOnce() -> F) -> Ended
-where
-    F: Future<Output = Result<Outcome, Failure>>,
-{
+/// Runs a handler to its end, or to its panic, of which it says what it said.
+pub(crate) async fn catch_panic<F: Future>(handler: impl FnOnce() -> F) -> Result<F::Output, String> {
     // Inside of a future, so that a panic of the closure is caught as one of its future is.
     let mut run = pin!(async { handler().await });
     // Whoever breaks something by a panic could do so by an error.
     let step =
         |cx: &mut TaskContext<'_>| match panic::catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(cx))) {
             Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(Ok(outcome))) => Poll::Ready(Ended::Well(outcome)),
-            Ok(Poll::Ready(Err(failure))) => Poll::Ready(Ended::Failed(failure)),
-            Err(cause) => Poll::Ready(Ended::Panicked(text_of(&*cause))),
+            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            Err(cause) => Poll::Ready(Err(text_of(&*cause))),
         };
     poll_fn(step).await
 }

@@ -6,7 +6,6 @@ use std::time::{Duration, SystemTime};
 use super::event::{Observed, Told};
 use super::lru::Lru;
 use crate::limits::EVENT_MEMORY;
-use crate::time::nanos;
 
 /// Counts what comes again, puts together what is similar, and holds back what comes too often; after client-go's.
 ///
@@ -119,7 +118,7 @@ impl Correlator {
         // One has to go, so that the group stays full and no fuller.
         group.messages.pop_front();
         let message = format!("(combined from similar events): {}", told.message);
-        let name = event_name(&told.involved.name, now);
+        let name = event_name(&told.involved.name, told.stamp);
         (Told { message, name, ..told }, group_key)
     }
 
@@ -148,9 +147,9 @@ fn by_itself(told: Told) -> (Told, String) {
     (told, key)
 }
 
-/// The name of an event about an object: unique as long as no two are told in a nanosecond.
-pub(crate) fn event_name(object: &str, at: SystemTime) -> String {
-    format!("{object}.{:x}", nanos(at))
+/// The name of an event about an object.
+pub(crate) fn event_name(object: &str, stamp: u64) -> String {
+    format!("{object}.{stamp:x}")
 }
 
 /// Fields of which none holds the separator.

@@ -61,6 +61,8 @@ pub(crate) struct Told {
     pub(crate) host: String,
     pub(crate) name: String,
     pub(crate) at: SystemTime,
+    /// The time in nanoseconds, moved on so that no two events have the same: it makes names unique.
+    pub(crate) stamp: u64,
 }
 
 /// An event as it is written.

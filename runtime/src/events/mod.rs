@@ -18,6 +18,7 @@ use self::correlator::{Action, Correlator, CorrelatorOptions, event_name};
 pub use self::event::{EventType, ObjectReference};
 use self::event::{Observed, Told};
 use crate::limits::{EVENT_ATTEMPTS, EVENT_QUEUE, EVENT_RETRY};
+use crate::time::nanos;
 
 const EVENTS: Kind = Kind::namespaced("", "v1", "Event", "events");
 
@@ -57,6 +58,7 @@ struct Shared {
     sender: mpsc::Sender<Told>,
     clock: Arc<dyn Clock>,
     dropped: AtomicU64,
+    last_stamp: AtomicU64,
 }
 
 // === impl Recorder ===
@@ -81,8 +83,9 @@ impl Recorder {
         message: impl Into<String>,
     ) {
         let at = self.shared.clock.wall();
+        let stamp = self.shared.stamp(nanos(at));
         let told = Told {
-            name: event_name(&involved.name, at),
+            name: event_name(&involved.name, stamp),
             involved,
             event_type,
             reason: reason.into(),
@@ -90,6 +93,7 @@ impl Recorder {
             component: self.component.to_string(),
             host: String::new(),
             at,
+            stamp,
         };
         tracing::debug!(
             component = &*self.component, kind = told.involved.kind, namespace = told.involved.namespace,
@@ -112,12 +116,26 @@ impl Debug for Recorder {
     }
 }
 
+// === impl Shared ===
+
+impl Shared {
+    /// The time in nanoseconds, or later if another event has it.
+    fn stamp(&self, now: u64) -> u64 {
+        let next = |last: u64| now.max(last.saturating_add(1));
+        let before =
+            self.last_stamp.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
+        // It never fails, since there always is a next one.
+        next(before.unwrap_or_default())
+    }
+}
+
 // === impl Broadcaster ===
 
 impl Broadcaster {
     pub(crate) fn new(client: Client, clock: Arc<dyn Clock>, randomness: Randomness) -> Self {
         let (sender, told) = mpsc::channel(EVENT_QUEUE);
-        let shared = Arc::new(Shared { sender, clock, dropped: AtomicU64::new(0) });
+        let shared =
+            Arc::new(Shared { sender, clock, dropped: AtomicU64::new(0), last_stamp: AtomicU64::new(0) });
         Self { shared, client, randomness, told: Mutex::new(Some(told)) }
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Action, Correlator, CorrelatorOptions};
 use crate::events::event::{EventType, ObjectReference, Observed, Told};
-use crate::time::rfc3339;
+use crate::time::{nanos, rfc3339};
 
 const DIFFERENCES: &[Difference] = &[];
 
@@ -48,6 +48,7 @@ fn replay(case: &Case) -> Result<(), String> {
             host: text("host"),
             name: format!("{}.ev{}", text("name"), at + 1),
             at: now,
+            stamp: nanos(now),
         };
         same(format!("event {at}"), &answer(correlator.correlate(told)), want)?;
     }

@@ -10,15 +10,11 @@ use crate::limits::SHOWN_KEYS;
 impl Shared {
     /// What goes on inside, for people.
     pub(super) fn state_of_all(&self) -> Value {
-        let (stage, leads, names, desks) = {
+        let (stage, leads, names) = {
             let state = self.state();
-            (
-                format!("{:?}", state.stage).to_lowercase(),
-                state.leads,
-                state.names.clone(),
-                state.desks.clone(),
-            )
+            (format!("{:?}", state.stage).to_lowercase(), state.leads, state.names.clone())
         };
+        let desks = self.env.desks();
         let now = Instant::now();
         json!({
             "stage": stage,

@@ -36,10 +36,9 @@ pub use self::stop::Stop;
 pub(crate) use self::stop::Stopper;
 use crate::controller::ReadyController;
 use crate::controller::prepared::Prepared;
-use crate::controller::worker::Desk;
 use crate::env::Env;
 use crate::events::Recorder;
-use crate::metrics::Asked;
+use crate::shared::SharedControllerFactoryBuilder;
 
 /// Runs controllers and what else belongs to a program, from the first list to the last key.
 ///
@@ -96,7 +95,6 @@ struct State {
     late: Option<mpsc::UnboundedSender<Component>>,
     /// Those of all controllers and runnables, also of those that do not run.
     names: BTreeSet<String>,
-    desks: Vec<Arc<Desk>>,
     health_checks: Vec<Check>,
     ready_checks: Vec<Check>,
     settings: Option<Settings>,
@@ -132,7 +130,7 @@ impl Manager {
     }
 
     fn with(env: Arc<Env>, factory: InformerFactory, settings: Settings) -> Self {
-        let shared = Arc::new(Shared {
+        let shared = Shared {
             env,
             factory,
             selection: settings.selection.clone(),
@@ -141,25 +139,14 @@ impl Manager {
                 waiting: Vec::new(),
                 late: None,
                 names: BTreeSet::new(),
-                desks: Vec::new(),
                 health_checks: vec![Check { name: "ping".into(), ask: Arc::new(|| Ok(())) }],
                 ready_checks: vec![Check { name: "ping".into(), ask: Arc::new(|| Ok(())) }],
                 settings: Some(settings),
                 addresses: Vec::new(),
                 leads: false,
             }),
-        });
-        let of = Arc::downgrade(&shared);
-        let caches = of.clone();
-        shared.env.metrics.ask(Asked {
-            queues: Box::new(move || {
-                let shared = of.upgrade();
-                let desks = shared.map(|shared| shared.state().desks.clone()).unwrap_or_default();
-                desks.iter().map(|desk| desk.queue.clone()).collect()
-            }),
-            caches: Box::new(move || caches.upgrade().map(|shared| shared.env.caches()).unwrap_or_default()),
-        });
-        Self(shared)
+        };
+        Self(Arc::new(shared))
     }
 
     /// Adds a controller, before the start or later. One that is not [selected](ManagerBuilder::select) is known by its name and
@@ -176,7 +163,6 @@ impl Manager {
             return Ok(());
         }
         let prepared = Prepared::new(controller, &self.0.env, &self.0.factory);
-        self.0.state().desks.push(prepared.desk.clone());
         self.0.place(Component::Controller(Box::new(prepared)))
     }
 
@@ -241,6 +227,12 @@ impl Manager {
     /// [started](InformerFactory::start).
     pub fn informers(&self) -> &InformerFactory {
         &self.0.factory
+    }
+
+    /// Begins a factory of shared controllers on the manager's client, caches and metrics. Give its
+    /// [`runnable`](crate::shared::SharedControllerFactory::runnable) to [`add_runnable`](Self::add_runnable).
+    pub fn shared_controllers(&self) -> SharedControllerFactoryBuilder {
+        SharedControllerFactoryBuilder::of_env(self.0.env.clone(), self.0.factory.clone())
     }
 
     /// Tells people what happened, in the name of a component.

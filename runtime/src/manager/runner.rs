@@ -311,7 +311,7 @@ impl Runner {
         if timeout(rest.max(Duration::from_secs(1)), caches).await.is_err() {
             tracing::warn!("some event handlers did not end in time");
         }
-        let desks = self.shared.state().desks.clone();
+        let desks = self.shared.env.desks();
         let mut stopped = Stopped { left: Vec::new(), overdue };
         for desk in desks {
             let keys = left(&desk).await;
