@@ -15,6 +15,8 @@
 mod clock;
 mod dynamic;
 pub mod fields;
+#[cfg(feature = "k8s-openapi")]
+mod foreign;
 mod int_or_string;
 mod interned;
 mod key;
@@ -33,6 +35,10 @@ mod watch;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use dynamic::DynamicObject;
+#[cfg(feature = "k8s-openapi")]
+pub use foreign::ForeignScope;
+#[cfg(feature = "kube")]
+pub use foreign::kube_kind;
 pub use int_or_string::{IntOrString, NotAPercentage};
 pub use interned::Interned;
 pub use key::{KeyError, ObjectKey};
