@@ -87,7 +87,12 @@ impl Env {
 
     pub(crate) fn caches(&self) -> Vec<CacheState> {
         let caches = self.caches.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        caches.iter().map(|cache| cache.inspect()).collect()
+        let inspect = |cache: &Arc<dyn Cache>| {
+            let mut state = cache.inspect();
+            state.silent_seconds = self.metrics.silence_of(&state.name).map(|silence| silence.as_secs_f64());
+            state
+        };
+        caches.iter().map(inspect).collect()
     }
 }
 

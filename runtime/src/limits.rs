@@ -35,6 +35,9 @@ pub(crate) const EVENT_RETRY: Duration = Duration::from_secs(10);
 /// How long events may still be sent after everything else has ended.
 pub(crate) const EVENT_FLUSH: Duration = Duration::from_secs(2);
 
+/// How long it may take to give the leadership back: two requests.
+pub(crate) const RELEASE: Duration = Duration::from_secs(5);
+
 /// How many different events are remembered, to be counted when they come again, as in client-go.
 pub(crate) const EVENT_MEMORY: usize = 4096;
 

@@ -1,6 +1,6 @@
 //! What is counted, under the names that Go programs have for it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Debug, Formatter};
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,6 +17,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use tokio::time::Instant;
 
 use crate::controller::cache::CacheState;
 use crate::limits::PRIORITIES;
@@ -120,6 +121,8 @@ struct InformerFamilies {
     panics: Family<Name, Counter>,
     latency: Histograms<Name>,
     version: Family<Name, Gauge<f64, AtomicU64>>,
+    /// When each last heard of its server.
+    heard: Mutex<BTreeMap<String, Instant>>,
 }
 
 struct ClientFamilies {
@@ -193,6 +196,7 @@ impl Metrics {
             panics: Family::default(),
             latency: Family::new_with_constructor(queue_seconds),
             version: Family::default(),
+            heard: Mutex::default(),
         };
         informers.register(&mut registry);
         let client = ClientFamilies {
@@ -231,6 +235,12 @@ impl Metrics {
 
     pub(crate) fn queues(&self) -> Arc<dyn lariat_workqueue::Metrics> {
         self.queues.clone()
+    }
+
+    /// How long ago an informer heard of its server; none if it never did.
+    pub(crate) fn silence_of(&self, informer: &str) -> Option<Duration> {
+        let heard = self.informers.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.get(informer).map(|at| at.elapsed())
     }
 
     pub(crate) fn informers(&self) -> Arc<dyn lariat_reflector::Metrics> {
@@ -427,6 +437,16 @@ impl InformerFamilies {
     }
 }
 
+impl InformerFamilies {
+    fn hear(&self, informer: &str) {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        match heard.get_mut(informer) {
+            Some(at) => *at = Instant::now(),
+            None => drop(heard.insert(informer.to_owned(), Instant::now())),
+        }
+    }
+}
+
 fn name_of(informer: &str) -> Name {
     Name { name: informer.to_owned() }
 }
@@ -448,6 +468,7 @@ impl lariat_reflector::Metrics for InformerFamilies {
     }
 
     fn read(&self, informer: &str, bytes: u64) {
+        self.hear(informer);
         self.bytes.get_or_create(&name_of(informer)).inc_by(bytes);
     }
 

@@ -209,6 +209,18 @@ async fn lost_leadership_is_the_end_at_once() {
     assert_eq!(error.to_string(), "elector \"told\": broken");
 }
 
+/// Leadership is given back after an error of something else.
+#[tokio::test(start_paused = true)]
+async fn leadership_is_given_back_after_an_error() {
+    let cluster = cluster();
+    let elector = Told::default();
+    let manager = cluster.manager_builder().elector(elector.clone()).build();
+    manager.add_runnable(Runnable::new("fails", |_| async { Err("broken".into()) })).unwrap();
+    elector.lead.notify_one();
+    assert!(cluster.run(manager).ended().await.is_err());
+    assert_eq!(elector.log.take(), ["acquiring", "released"]);
+}
+
 /// CR-4: caches that do not sync in time end the manager, with the reason.
 #[tokio::test(start_paused = true)]
 async fn caches_that_do_not_sync_are_named() {
@@ -353,6 +365,7 @@ async fn a_port_tells_how_things_are() {
         (&1.into(), &true.into())
     );
     assert!(!state["informers"][0]["resourceVersion"].as_str().unwrap().is_empty());
+    assert!(state["informers"][0]["silentSeconds"].as_f64().is_some(), "{state}");
     hold.notify_one();
     cluster.until(|_| manager.debug_state()["controllers"][0]["pending"][0]["failures"] == 1).await;
     let (_, metrics) = get(address, "/metrics").await;

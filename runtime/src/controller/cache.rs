@@ -49,6 +49,8 @@ pub(crate) struct CacheState {
     pub(crate) synced: bool,
     pub(crate) objects: usize,
     pub(crate) resource_version: String,
+    /// How long ago the last bytes came; a server that has nothing to say sends a bookmark about once a minute.
+    pub(crate) silent_seconds: Option<f64>,
     /// How many changes the handler that is furthest behind has yet to hear of.
     pub(crate) pending: usize,
     /// How many changes were told together with others, since a handler was behind.
@@ -87,6 +89,7 @@ impl<K: Object> Cache for Informer<K> {
             synced: self.has_synced(),
             objects: self.lister().store().len(),
             resource_version: self.last_sync_resource_version(),
+            silent_seconds: None,
             pending: self.pending(),
             coalesced: self.coalesced(),
             last_error: self.last_error().map(|error| error.text),

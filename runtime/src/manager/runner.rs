@@ -17,7 +17,7 @@ use super::{
 use crate::boxed::Boxed;
 use crate::controller::prepared::{Prepared, RunError, left};
 use crate::controller::worker::text_of;
-use crate::limits::EVENT_FLUSH;
+use crate::limits::{EVENT_FLUSH, RELEASE};
 
 /// A manager that runs.
 pub(super) struct Runner {
@@ -106,10 +106,15 @@ impl Runner {
         ports.shutdown().await;
         if let Some(elector) = &self.settings.elector {
             self.shared.env.metrics.leads(elector.name(), false);
-            if let (Progress::Leads(Some(term)), None | Some(ManagerError::Failed { .. })) =
-                (std::mem::replace(&mut self.progress, Progress::Syncing), &cause)
+            let is_lost = matches!(cause, Some(ManagerError::LeadershipLost { .. }));
+            if let Progress::Leads(Some(term)) = std::mem::replace(&mut self.progress, Progress::Syncing)
+                && !is_lost
+                && timeout(RELEASE, elector.release(term)).await.is_err()
             {
-                elector.release(term).await;
+                tracing::warn!(
+                    elector = elector.name(),
+                    "the leadership could not be given back; it ends by itself"
+                );
             }
         }
         end_events.stop();
