@@ -12,7 +12,7 @@ use lariat::prelude::*;
 use lariat::testing::{Fault, FaultPlan, Rule, Running, Staleness, TestCluster};
 use lariat::{ReadyController, Trigger};
 use serde_json::json;
-use support::{ConfigMap, Log, MAPS, Shop, api, cluster, definition, key, map, shop};
+use support::{ConfigMap, Log, MAPS, Shop, api, cluster, definition, key, map, object, shop};
 use tokio::time::{Instant, sleep};
 
 /// Each shop is to have one sign, of whatever name: so only the cache says whether it has.
@@ -205,4 +205,39 @@ async fn every_write_is_waited_for() {
         );
         running.stop().await.unwrap();
     }
+}
+
+/// A finalizer that was removed is not seen again: nothing is cleaned up twice.
+#[tokio::test(start_paused = true)]
+async fn what_was_let_go_is_not_cleaned_up_again() {
+    const HOLD: Finalizer = Finalizer::new("example.dev/hold");
+    let (cluster, log) = (cluster(), Log::default());
+    let mut held = map("m");
+    held["metadata"]["finalizers"] = json!([HOLD.name()]);
+    api(&cluster, MAPS).create(&object(held)).await.unwrap();
+    api(&cluster, MAPS).delete(&key("m"), &lariat::client::DeleteParams::default()).await.unwrap();
+    make_late(&cluster);
+    let controller = Controller::<ConfigMap>::new("maps").reconcile({
+        let log = log.clone();
+        move |_, map, context: Context| {
+            let log = log.clone();
+            async move {
+                let Some(map) = map else { return Ok(Outcome::Done) };
+                let clean_up = async || {
+                    log.push("cleanup");
+                    Ok(Outcome::Done)
+                };
+                HOLD.run(&context.api::<ConfigMap>(), &*map, async || Ok(Outcome::Done), clean_up).await
+            }
+        }
+    });
+    let (trigger, running) = start(&cluster, controller).await;
+    sleep(Duration::from_secs(1)).await;
+    trigger.enqueue(key("m"));
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(log.take(), ["cleanup"]);
+    cluster.heal();
+    sleep(Duration::from_secs(30)).await;
+    assert_eq!(log.take(), [] as [&str; 0]);
+    running.stop().await.unwrap();
 }

@@ -2,7 +2,7 @@ use std::any::{Any, TypeId};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_api::{Kind, Object, ObjectKey, ResourceVersion};
+use lariat_api::{Kind, Metadata, Object, ObjectKey, ResourceVersion};
 use lariat_reflector::Informer;
 use tokio::time::sleep;
 
@@ -36,8 +36,10 @@ pub(crate) trait Cache: Send + Sync {
 pub(crate) enum Write {
     /// An object was written and has this version now.
     Written { key: ObjectKey, version: String },
-    /// An object was deleted.
+    /// An object was deleted; finalizers may hold it.
     Deleted { key: ObjectKey, uid: String },
+    /// An object that is being deleted was written and has no finalizers any more: it is gone, unless something else holds it.
+    LetGo { key: ObjectKey, uid: String, version: String },
 }
 
 /// What can be said of a cache.
@@ -104,8 +106,15 @@ impl<K: Object> Cache for Informer<K> {
                     || stored(key).is_some_and(|object| is_at(object.resource_version(), version))
             }
             Write::Deleted { key, uid } => {
-                stored(key).is_none_or(|object| object.uid() != uid || is_going(&*object))
+                stored(key).is_none_or(|object| object.uid() != uid || object.meta().is_being_deleted())
             }
+            Write::LetGo { key, uid, version } => stored(key).is_none_or(|object| {
+                // A server may return it in the version that it had before.
+                let is_later =
+                    object.resource_version() != version && is_at(object.resource_version(), version);
+                let is_that = object.resource_version() == version && object.meta().finalizers().is_empty();
+                object.uid() != uid || is_later || is_that
+            }),
         }
     }
 
@@ -113,7 +122,7 @@ impl<K: Object> Cache for Informer<K> {
         Box::pin(async move {
             match write {
                 Write::Written { version, .. } => self.wait_for(version).await,
-                Write::Deleted { .. } => {
+                Write::Deleted { .. } | Write::LetGo { .. } => {
                     while !self.shows(write) {
                         sleep(LOOK_AGAIN).await;
                     }
@@ -125,11 +134,6 @@ impl<K: Object> Cache for Informer<K> {
     fn as_any(&self) -> &dyn Any {
         self
     }
-}
-
-fn is_going<K: Object>(object: &K) -> bool {
-    use lariat_api::Metadata as _;
-    object.meta().is_being_deleted()
 }
 
 /// Whether a version is another or later. Versions that are no numbers must be the same.

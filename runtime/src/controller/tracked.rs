@@ -285,13 +285,13 @@ impl<K: Object + Serialize + DeserializeOwned> TrackedApi<K> {
     }
 
     fn written(&self, object: K) -> K {
-        // What an update let go of, because no finalizer holds it any more, will never be seen at this version.
-        let is_gone = object.meta().is_being_deleted() && object.meta().finalizers().is_empty();
+        let meta = object.meta();
+        let is_let_go = meta.is_being_deleted() && meta.finalizers().is_empty();
         let key = ObjectKey::new(object.namespace(), object.name());
-        self.note(if is_gone {
-            Write::Deleted { key, uid: object.uid().to_owned() }
-        } else {
-            Write::Written { key, version: object.resource_version().to_owned() }
+        let version = object.resource_version().to_owned();
+        self.note(match is_let_go {
+            true => Write::LetGo { key, uid: object.uid().to_owned(), version },
+            false => Write::Written { key, version },
         });
         object
     }

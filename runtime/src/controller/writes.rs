@@ -106,7 +106,7 @@ impl Pending {
 impl Write {
     fn key(&self) -> &ObjectKey {
         match self {
-            Self::Written { key, .. } | Self::Deleted { key, .. } => key,
+            Self::Written { key, .. } | Self::Deleted { key, .. } | Self::LetGo { key, .. } => key,
         }
     }
 }
