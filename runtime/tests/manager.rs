@@ -455,3 +455,23 @@ async fn keys_that_are_left_are_reported() {
         ("shops", vec!["delayed", "fails", "hangs", "queued-1", "queued-2"])
     );
 }
+
+/// What handlers hold is let go when they end, be it the manager itself.
+#[tokio::test(start_paused = true)]
+async fn what_handlers_hold_is_let_go() {
+    let cluster = cluster();
+    let held = Arc::new(());
+    let manager = cluster.manager();
+    let controller = Controller::<Shop>::new("shops").reconcile({
+        let (held, manager) = (held.clone(), manager.clone());
+        move |_, _, _| {
+            let _ = (&held, &manager);
+            async { Ok(Outcome::Done) }
+        }
+    });
+    manager.add(controller).unwrap();
+    let running = cluster.run(manager);
+    running.ready().await;
+    running.stop().await.unwrap();
+    assert_eq!(Arc::strong_count(&held), 1);
+}

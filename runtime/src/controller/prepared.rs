@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::cache::{Cache, is_same_resource};
 use super::ledger::Ledger;
 use super::source::{Begun, Part};
-use super::worker::Desk;
+use super::worker::{Desk, Handler};
 use super::writes::Writes;
 use super::{Common, ReadyController, Settings};
 use crate::env::Env;
@@ -21,6 +21,7 @@ use crate::manager::{Stop, Term};
 /// A controller whose informers are made.
 pub(crate) struct Prepared {
     pub(crate) desk: Arc<Desk>,
+    handler: Handler,
     pub(crate) needs_leadership: bool,
     pub(crate) warm_up: bool,
     env: Arc<Env>,
@@ -85,16 +86,16 @@ impl Prepared {
             ledger: Ledger::default(),
             writes: Arc::new(Writes::new(own_writes)),
             metrics: env.metrics.controller(&name),
-            handler: handler(&caches),
             workers,
             time_limit,
             runs: AtomicU64::new(0),
             name,
         };
-        let desk = Arc::new(desk);
+        let (desk, handler) = (Arc::new(desk), handler(&caches));
         env.employ(&desk);
         Self {
             desk,
+            handler,
             needs_leadership,
             warm_up,
             env: env.clone(),
@@ -149,7 +150,7 @@ impl Prepared {
             stop: stop.clone(),
         });
         tracing::info!(controller = &*self.desk.name, workers = self.desk.workers, "started");
-        let work = self.desk.work(common);
+        let work = self.desk.work(common, self.handler.clone());
         let stopping = async {
             stop.stopped().await;
             self.desk.queue.shut_down();

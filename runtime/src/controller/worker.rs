@@ -24,14 +24,13 @@ use crate::metrics::{ControllerMetrics, Result as Counted};
 pub(crate) type Handler =
     Arc<dyn Fn(ObjectKey, Context) -> Boxed<'static, Result<Outcome, Failure>> + Send + Sync>;
 
-/// Where the workers of one controller work.
+/// Where the workers of one controller work. It outlives them, so that one can look at it, and knows nothing of what handlers hold.
 pub(crate) struct Desk {
     pub(crate) name: Arc<str>,
     pub(crate) queue: Queue<ObjectKey>,
     pub(crate) ledger: Ledger,
     pub(crate) writes: Arc<Writes>,
     pub(crate) metrics: ControllerMetrics,
-    pub(crate) handler: Handler,
     pub(crate) workers: usize,
     pub(crate) time_limit: Option<Duration>,
     pub(crate) runs: AtomicU64,
@@ -63,13 +62,14 @@ impl Ended {
 
 impl Desk {
     /// Works until the queue is shut down and empty. What is handed out after `common.stop` is left.
-    pub(crate) async fn work(self: &Arc<Self>, common: Arc<Common>) {
+    pub(crate) async fn work(self: &Arc<Self>, common: Arc<Common>, handler: Handler) {
         self.ledger.set_workers(self.workers);
         self.metrics.max_concurrent(self.workers);
         let (room, guests) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
         for number in 0..self.workers {
-            let worker = Worker { desk: self.clone(), common: common.clone(), room: room.clone(), number };
+            let (desk, common, handler) = (self.clone(), common.clone(), handler.clone());
+            let worker = Worker { desk, common, handler, room: room.clone(), number };
             tasks.spawn(async move { worker.run().await });
         }
         drop(room);
@@ -104,6 +104,7 @@ async fn host(desk: Arc<Desk>, mut guests: mpsc::UnboundedReceiver<Guest>, stop:
 struct Worker {
     desk: Arc<Desk>,
     common: Arc<Common>,
+    handler: Handler,
     room: mpsc::UnboundedSender<Guest>,
     number: usize,
 }
@@ -130,14 +131,14 @@ impl Worker {
     }
 
     async fn handle(&self, item: Processing<ObjectKey>) {
-        let Desk { ledger, metrics, handler, time_limit, runs, .. } = &*self.desk;
+        let Desk { ledger, metrics, time_limit, runs, .. } = &*self.desk;
         let began = Instant::now();
         ledger.running(self.number, &item, began);
         let active = metrics.begin();
         let id = runs.fetch_add(1, Ordering::Relaxed) + 1;
         let context = Context(Arc::new(Run { shared: self.common.clone(), key: item.clone(), id }));
         let key = item.clone();
-        let run = catch_panic(move || handler(key, context));
+        let run = catch_panic(|| (self.handler)(key, context));
         let ended = match time_limit {
             None => Ended::of(run.await),
             Some(limit) => match timeout(*limit, run).await {
