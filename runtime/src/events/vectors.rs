@@ -1,6 +1,6 @@
 //! The recorded decisions of client-go's event correlator, against ours.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use lariat_fixtures::vectors::{self, Case, Difference, same};
 use serde_json::{Value, json};
@@ -26,8 +26,7 @@ fn replay(case: &Case) -> Result<(), String> {
         similar: number("maxEvents").map_or(default.similar, |most| usize::try_from(most).unwrap()),
         similar_within: number("maxIntervalInSeconds").map_or(default.similar_within, Duration::from_secs),
     });
-    let start: jiff::Timestamp = case.input["start"].as_str().unwrap().parse().unwrap();
-    let mut now = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(start.as_second()).unwrap());
+    let mut now = humantime::parse_rfc3339(case.input["start"].as_str().unwrap()).unwrap();
     let events = case.input["events"].as_array().unwrap();
     for (at, (event, want)) in events.iter().zip(case.want["results"].as_array().unwrap()).enumerate() {
         now += Duration::from_millis(event["advanceMs"].as_u64().unwrap_or(0));
