@@ -56,6 +56,7 @@ mod time;
 
 pub use lariat_api as api;
 pub use lariat_client as client;
+pub use lariat_leaderelection as leaderelection;
 pub use lariat_reflector as reflector;
 pub use lariat_store as store;
 pub use lariat_workqueue as workqueue;
@@ -76,8 +77,8 @@ pub use helpers::{
     set_controller_reference, wait_for, wait_for_crd,
 };
 pub use manager::{
-    AddError, BoxError, Elector, InvalidSelection, Left, Manager, ManagerBuilder, ManagerError, Runnable,
-    Selection, Stop, Stopped, Term, signals,
+    AddError, BoxError, Elector, InvalidSelection, LeaseElector, Left, Manager, ManagerBuilder, ManagerError,
+    Runnable, Selection, Stop, Stopped, Term, signals,
 };
 
 /// What nearly every controller uses.

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use lariat_api::{Clock, Kind, Object, ObjectKey, Resource};
 use lariat_client::{Api, Client};
+use lariat_leaderelection::Leading;
 use lariat_store::Lister;
 
 use super::Trigger;
@@ -62,7 +63,8 @@ pub struct NotWatched {
 }
 
 impl Context {
-    /// The client. It calls itself after the controller.
+    /// The client. It calls itself after the controller. In a term of a [`LeaseElector`](crate::LeaseElector) it asks the token before
+    /// each write.
     pub fn client(&self) -> &Client {
         &self.0.shared.client
     }
@@ -117,6 +119,11 @@ impl Context {
     /// The leadership in which this runs; none if the controller needs none, or the manager has no elector.
     pub fn term(&self) -> Option<&Term> {
         self.0.shared.term.as_ref()
+    }
+
+    /// The token of the leadership, if it is that of a [`LeaseElector`](crate::LeaseElector).
+    pub fn leading(&self) -> Option<&Leading> {
+        self.term()?.token()
     }
 
     /// Says when the program is to stop. A handler that takes long should look.

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use lariat_api::ObjectKey;
+use lariat_leaderelection::Leading;
 use lariat_reflector::{InformerFactory, Stopped};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -138,9 +139,14 @@ impl Prepared {
             () = stop.stopped() => return Ok(()),
             begun = self.begin() => begun?,
         }
+        let client = self.env.client_of(&self.desk.name);
+        let client = match term.as_ref().and_then(Term::token::<Leading>) {
+            Some(leading) => client.fenced(Arc::new(leading.clone())),
+            None => client,
+        };
         let common = Arc::new(Common {
             name: self.desk.name.clone(),
-            client: self.env.client_of(&self.desk.name),
+            client,
             caches: self.caches.clone(),
             writes: self.desk.writes.clone(),
             recorder: self.env.recorder(&self.desk.name),
