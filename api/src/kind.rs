@@ -63,7 +63,7 @@ impl Kind {
         }
     }
 
-    const fn fixed(
+    pub(crate) const fn fixed(
         group: &'static str,
         version: &'static str,
         kind: &'static str,

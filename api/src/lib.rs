@@ -15,6 +15,8 @@
 mod clock;
 mod dynamic;
 pub mod fields;
+#[cfg(feature = "k8s-openapi")]
+mod foreign;
 mod int_or_string;
 mod interned;
 pub mod json;
@@ -34,12 +36,16 @@ mod watch;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use dynamic::DynamicObject;
+#[cfg(feature = "k8s-openapi")]
+pub use foreign::ForeignScope;
+#[cfg(feature = "kube")]
+pub use foreign::kube_kind;
 pub use int_or_string::{IntOrString, NotAPercentage};
 pub use interned::Interned;
 pub use key::{KeyError, ObjectKey};
 pub use kind::Kind;
 pub use meta::{ListMeta, ManagedFields, ObjectMeta, OwnerReference};
-pub use object::{Metadata, Object, Resource};
+pub use object::{Metadata, Object, Owner, Resource};
 pub use partial::PartialObjectMetadata;
 pub use random::Randomness;
 pub use resource_version::{InvalidResourceVersion, ResourceVersion};

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::labels::Labels;
-use crate::{Interned, Metadata, Text, TextMap};
+use crate::{Interned, Metadata, Owner, Text, TextMap};
 
 /// An object's `metadata`.
 ///
@@ -285,5 +285,29 @@ impl Metadata for ObjectMeta {
 
     fn annotation(&self, key: &str) -> Option<&str> {
         self.annotations.get(key)
+    }
+
+    fn finalizers(&self) -> &[String] {
+        &self.finalizers
+    }
+
+    fn each_owner(&self, f: &mut dyn FnMut(Owner<'_>)) {
+        for owner in self.owner_references.iter() {
+            f(Owner {
+                api_version: &owner.api_version,
+                kind: &owner.kind,
+                name: &owner.name,
+                uid: &owner.uid,
+                is_controller: owner.controller == Some(true),
+            });
+        }
+    }
+
+    fn has_same_labels(&self, other: &Self) -> bool {
+        self.labels == other.labels
+    }
+
+    fn has_same_annotations(&self, other: &Self) -> bool {
+        self.annotations == other.annotations
     }
 }

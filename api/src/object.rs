@@ -26,6 +26,37 @@ pub trait Metadata: Labels {
 
     /// The value of an annotation.
     fn annotation(&self, key: &str) -> Option<&str>;
+
+    /// `metadata.finalizers`.
+    fn finalizers(&self) -> &[String];
+
+    /// Calls `f` with each of `metadata.ownerReferences`, in order.
+    fn each_owner(&self, f: &mut dyn FnMut(Owner<'_>));
+
+    /// Whether both have the same labels.
+    fn has_same_labels(&self, other: &Self) -> bool
+    where
+        Self: Sized;
+
+    /// Whether both have the same annotations.
+    fn has_same_annotations(&self, other: &Self) -> bool
+    where
+        Self: Sized;
+}
+
+/// One of an object's owners, as [`Metadata::each_owner`] tells of it. Absent strings are `""`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owner<'a> {
+    /// Its `apiVersion`.
+    pub api_version: &'a str,
+    /// Its kind.
+    pub kind: &'a str,
+    /// Its name, in the same namespace or in none.
+    pub name: &'a str,
+    /// Its uid.
+    pub uid: &'a str,
+    /// Whether it is the one that manages the object.
+    pub is_controller: bool,
 }
 
 /// An API object: anything with metadata.

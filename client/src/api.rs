@@ -9,7 +9,9 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::client::{Answer, JSON};
-use crate::{Client, DeleteParams, Error, ListParams, ListStream, WatchParams, WatchStream};
+use crate::{
+    Client, DeleteParams, Error, ListParams, ListStream, Patch, PatchParams, WatchParams, WatchStream,
+};
 
 /// The objects of one kind, in one namespace or in all.
 ///
@@ -49,6 +51,11 @@ impl<K> Api<K> {
     /// The objects of a kind that the type does not tell, in one namespace or in all (`""`).
     pub fn of_kind(client: Client, kind: Kind, namespace: impl Into<String>) -> Self {
         Self { client, kind, namespace: namespace.into(), object: PhantomData }
+    }
+
+    /// The client.
+    pub fn client(&self) -> &Client {
+        &self.client
     }
 
     /// The kind of the objects.
@@ -109,6 +116,48 @@ impl<K: Object + DeserializeOwned> Api<K> {
     pub async fn watch(&self, params: &WatchParams) -> Result<WatchStream<K>, Error> {
         let target = params.target(self.collection(&self.namespace)?);
         Ok(WatchStream::new(self.read(PARTIAL, target).await?.events()?))
+    }
+
+    /// Changes an object and returns it as the server keeps it then.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_not_found`] if there is none, but for [`Patch::Apply`]; [`Error::is_conflict`] if the patch names another
+    /// resourceVersion, or fields that others manage are applied without force; or any other [`Error`].
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use lariat_api::{DynamicObject, Kind, ObjectKey};
+    /// # use lariat_client::{Api, Client, Error, Patch, PatchParams};
+    /// # async fn run(client: Client) -> Result<(), Error> {
+    /// let fleets = Kind::namespaced("agones.dev", "v1", "Fleet", "fleets");
+    /// let api = Api::<DynamicObject>::of_kind(client, fleets, "");
+    /// let patch = Patch::Merge(serde_json::json!({"spec": {"replicas": 3}}));
+    /// api.patch(&ObjectKey::new("default", "simple"), &patch, &PatchParams::default()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn patch(&self, key: &ObjectKey, patch: &Patch, params: &PatchParams) -> Result<K, Error> {
+        self.patch_subresource(key, "", patch, params).await
+    }
+
+    /// Changes a part of an object that has a path of its own, such as `status`.
+    ///
+    /// # Errors
+    ///
+    /// As [`patch`](Self::patch).
+    pub async fn patch_subresource(
+        &self,
+        key: &ObjectKey,
+        subresource: &str,
+        patch: &Patch,
+        params: &PatchParams,
+    ) -> Result<K, Error> {
+        let target = params.target(self.object(key.namespace(), key.name(), subresource)?);
+        let body = serde_json::to_vec(patch.body()).map_err(Error::Encode)?;
+        let sent = self.client.send_typed(patch.content_type(), Method::PATCH, target, body.into());
+        sent.await?.decode().await
     }
 
     /// Reads what is of the form `partial`, or whole, if the type holds metadata only.

@@ -13,7 +13,7 @@ use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use lariat_api::Status;
 use serde::de::DeserializeOwned;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::config::Config;
 use crate::connect::{Connector, ConnectorService, TcpConnector};
@@ -21,6 +21,7 @@ use crate::decode::WatchError;
 use crate::error::{Error, TransportError};
 use crate::fence::{Fence, Fenced};
 use crate::limits::{ANSWER_TIMEOUT, MAX_ERROR_BODY, RETRIES};
+use crate::metrics::{Metrics, NoMetrics};
 use crate::retry;
 
 /// A client of one API server. A clone shares its connections.
@@ -45,6 +46,8 @@ use crate::retry;
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
+    user_agent: HeaderValue,
+    metrics: Arc<dyn Metrics>,
     /// Asked before each write.
     fence: Option<Arc<dyn Fence>>,
 }
@@ -53,7 +56,6 @@ struct Inner {
     http: HttpClient<HttpsConnector<ConnectorService>, Full<Bytes>>,
     connector: Arc<dyn Connector>,
     config: Config,
-    user_agent: HeaderValue,
     /// How often a request is sent again.
     retries: u32,
     /// How often that has happened.
@@ -66,6 +68,16 @@ pub struct ClientBuilder {
     connector: Arc<dyn Connector>,
     user_agent: HeaderValue,
     retries: u32,
+    metrics: Arc<dyn Metrics>,
+}
+
+/// What is sent, as often as it takes.
+struct Outgoing {
+    accept: HeaderValue,
+    content_type: HeaderValue,
+    method: Method,
+    target: String,
+    body: Bytes,
 }
 
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -98,6 +110,7 @@ impl Client {
             connector: Arc::new(TcpConnector::new()),
             user_agent: HeaderValue::from_static(concat!("lariat/", env!("CARGO_PKG_VERSION"))),
             retries: RETRIES,
+            metrics: Arc::new(NoMetrics),
         }
     }
 
@@ -121,7 +134,7 @@ impl Client {
     /// # }
     /// ```
     pub fn fenced(&self, fence: Arc<dyn Fence>) -> Self {
-        Self { inner: self.inner.clone(), fence: Some(fence) }
+        Self { fence: Some(fence), ..self.clone() }
     }
 
     /// A client of the same server, made as this one was, with connections of its own.
@@ -129,11 +142,12 @@ impl Client {
     /// For requests that must not wait behind others; [`ClientBuilder::retries`] and the rest can be changed before it is built.
     /// It asks no fence.
     pub fn separate(&self) -> ClientBuilder {
-        let Inner { config, connector, user_agent, retries, .. } = &*self.inner;
+        let Inner { config, connector, retries, .. } = &*self.inner;
         ClientBuilder {
             config: config.clone(),
             connector: connector.clone(),
-            user_agent: user_agent.clone(),
+            user_agent: self.user_agent.clone(),
+            metrics: self.metrics.clone(),
             retries: *retries,
         }
     }
@@ -141,6 +155,44 @@ impl Client {
     /// The configuration that the client was made from.
     pub fn config(&self) -> &Config {
         &self.inner.config
+    }
+
+    /// The same client, on the same connections, that calls itself otherwise in requests.
+    ///
+    /// # Errors
+    ///
+    /// If a header cannot carry it.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// # use lariat_client::{Client, Config};
+    /// let client = Client::new(Config::new("http://localhost:8001".parse()?)?)?;
+    /// let fleets = client.with_user_agent("shops/1.0 fleets")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_user_agent(&self, user_agent: &str) -> Result<Self, http::header::InvalidHeaderValue> {
+        Ok(Self { user_agent: HeaderValue::from_str(user_agent)?, ..self.clone() })
+    }
+
+    /// The same client, on the same connections, that tells another one of its requests.
+    #[must_use]
+    pub fn with_metrics(&self, metrics: Arc<dyn Metrics>) -> Self {
+        Self { metrics, ..self.clone() }
+    }
+
+    /// How the client calls itself in requests.
+    pub fn user_agent(&self) -> &str {
+        self.user_agent.to_str().unwrap_or_default()
+    }
+
+    /// Reads the JSON that the server has at a path beside those of objects, such as `/version`.
+    ///
+    /// # Errors
+    ///
+    /// Any [`Error`].
+    pub async fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+        self.send(Method::GET, path.to_owned(), Bytes::new()).await?.decode().await
     }
 
     /// How many requests were sent again so far: because the server asked for it with `Retry-After` (429 and 5xx), or because
@@ -162,7 +214,25 @@ impl Client {
         target: String,
         body: Bytes,
     ) -> Result<Answer, Error> {
-        let response = match self.persist(&accept, &method, &target, body).await {
+        self.deliver(Outgoing { accept, content_type: JSON, method, target, body }).await
+    }
+
+    /// Sends a request whose body is of another form than JSON, and looks at the status of the answer.
+    pub(crate) async fn send_typed(
+        &self,
+        content_type: &'static str,
+        method: Method,
+        target: String,
+        body: Bytes,
+    ) -> Result<Answer, Error> {
+        let content_type = HeaderValue::from_static(content_type);
+        self.deliver(Outgoing { accept: JSON, content_type, method, target, body }).await
+    }
+
+    async fn deliver(&self, request: Outgoing) -> Result<Answer, Error> {
+        let response = self.persist(&request).await;
+        let Outgoing { method, target, .. } = request;
+        let response = match response {
             Ok(response) => response,
             Err(Failure::Transport(cause)) => return Err(Error::Transport { method, target, cause }),
             Err(Failure::Fenced(cause)) => return Err(Error::Fenced { method, target, cause }),
@@ -180,18 +250,14 @@ impl Client {
     }
 
     /// Sends a request until it is answered in earnest, or has been sent again often enough.
-    async fn persist(
-        &self,
-        accept: &HeaderValue,
-        method: &Method,
-        target: &str,
-        body: Bytes,
-    ) -> Result<Response<Incoming>, Failure> {
+    async fn persist(&self, request: &Outgoing) -> Result<Response<Incoming>, Failure> {
+        let Outgoing { method, target, .. } = request;
         for attempt in 1..=self.inner.retries {
             self.ask_fence(method)?;
-            let outcome = self.exchange(accept, method, target, body.clone()).await;
+            let outcome = self.observe(request).await;
             let Some(delay) = retry::delay(method, &outcome) else { return Ok(outcome?) };
             self.inner.retried.fetch_add(1, Ordering::Relaxed);
+            self.metrics.retried(method, self.host());
             match outcome {
                 // A connection that was idle may be gone at any time; nobody needs to hear of one.
                 Err(error) if attempt > 1 => {
@@ -208,7 +274,7 @@ impl Client {
             tokio::time::sleep(delay).await;
         }
         self.ask_fence(method)?;
-        Ok(self.exchange(accept, method, target, body).await?)
+        Ok(self.observe(request).await?)
     }
 
     fn ask_fence(&self, method: &Method) -> Result<(), Failure> {
@@ -218,14 +284,22 @@ impl Client {
         }
     }
 
-    async fn exchange(
-        &self,
-        accept: &HeaderValue,
-        method: &Method,
-        target: &str,
-        body: Bytes,
-    ) -> Result<Response<Incoming>, TransportError> {
-        let Inner { http, config, user_agent, .. } = &*self.inner;
+    /// Sends a request once and tells of it.
+    async fn observe(&self, request: &Outgoing) -> Result<Response<Incoming>, TransportError> {
+        let began = Instant::now();
+        let outcome = self.exchange(request).await;
+        let code = outcome.as_ref().ok().map(|response| response.status().as_u16());
+        self.metrics.answered(&request.method, self.host(), code, began.elapsed());
+        outcome
+    }
+
+    fn host(&self) -> &str {
+        self.config().server().authority().map_or("", |authority| authority.as_str())
+    }
+
+    async fn exchange(&self, outgoing: &Outgoing) -> Result<Response<Incoming>, TransportError> {
+        let Outgoing { accept, content_type, method, target, body } = outgoing;
+        let Inner { http, config, .. } = &*self.inner;
         let server = config.server();
         let base = server.path().trim_end_matches('/');
         let uri = Uri::builder()
@@ -234,15 +308,14 @@ impl Client {
             .path_and_query(format!("{base}{target}"))
             .build()
             .map_err(TransportError::new)?;
-        let has_body = !body.is_empty();
-        let mut request = Request::new(Full::new(body));
+        let mut request = Request::new(Full::new(body.clone()));
         *request.method_mut() = method.clone();
         *request.uri_mut() = uri;
         let headers = request.headers_mut();
         headers.insert(ACCEPT, accept.clone());
-        headers.insert(USER_AGENT, user_agent.clone());
-        if has_body {
-            headers.insert(CONTENT_TYPE, JSON);
+        headers.insert(USER_AGENT, self.user_agent.clone());
+        if !body.is_empty() {
+            headers.insert(CONTENT_TYPE, content_type.clone());
         }
         config.authorize(headers).await.map_err(TransportError::new)?;
         let answer = http.request(request);
@@ -305,13 +378,19 @@ impl ClientBuilder {
         self
     }
 
+    /// Is told of each request.
+    pub fn metrics(mut self, metrics: Arc<dyn Metrics>) -> Self {
+        self.metrics = metrics;
+        self
+    }
+
     /// The client. Reads the certificates that the configuration names, and blocks while it does.
     ///
     /// # Errors
     ///
     /// If the configuration asks for what is not supported, or TLS cannot be set up.
     pub fn build(self) -> Result<Client, Error> {
-        let Self { config, connector, user_agent, retries } = self;
+        let Self { config, connector, user_agent, retries, metrics } = self;
         config.check_supported()?;
         let tls =
             if config.is_tls() { config.tls_client_config()? } else { no_trust().map_err(Error::Tls)? };
@@ -323,8 +402,8 @@ impl ClientBuilder {
             .pool_timer(TokioTimer::new())
             .timer(TokioTimer::new())
             .build(https.enable_http1().wrap_connector(ConnectorService(connector.clone())));
-        let inner = Inner { http, connector, config, user_agent, retries, retried: AtomicU64::new(0) };
-        Ok(Client { inner: Arc::new(inner), fence: None })
+        let inner = Arc::new(Inner { http, connector, config, retries, retried: AtomicU64::new(0) });
+        Ok(Client { inner, user_agent, metrics, fence: None })
     }
 }
 

@@ -19,7 +19,9 @@ pub mod decode;
 mod error;
 mod fence;
 mod limits;
+mod metrics;
 mod params;
+mod patch;
 mod retry;
 mod stream;
 
@@ -30,5 +32,7 @@ pub use connect::{Connecting, Connection, Connector, TcpConnector};
 pub use decode::{Item, Undecodable};
 pub use error::{Error, TransportError};
 pub use fence::{Fence, Fenced};
+pub use metrics::Metrics;
 pub use params::{DeleteParams, ListParams, Propagation, VersionMatch, WatchParams};
+pub use patch::{Patch, PatchParams};
 pub use stream::{ListStream, WatchStream};

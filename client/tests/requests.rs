@@ -7,7 +7,8 @@ use std::time::Duration;
 use lariat_api::{DynamicObject, Kind, Object, ObjectKey, PartialObjectMetadata, WatchEvent};
 use lariat_client::decode::{ListError, WatchError};
 use lariat_client::{
-    Api, Client, Config, Connector, DeleteParams, Error, Item, ListParams, Propagation, WatchParams,
+    Api, Client, Config, Connector, DeleteParams, Error, Item, ListParams, Metrics, Patch, PatchParams,
+    Propagation, WatchParams,
 };
 use lariat_fixtures::{ScriptedServer, Step};
 use serde_json::json;
@@ -205,6 +206,50 @@ async fn a_read_is_not_waited_for_for_ever() {
     assert!(api.watch(&WatchParams::default()).await.is_err());
     assert_eq!(began.elapsed().as_secs(), 180);
     drop(keep);
+}
+
+#[tokio::test]
+async fn a_patch_says_its_form_and_who_sends_it() {
+    let (server, api) = api([echo(200), echo(200)]);
+    let key = ObjectKey::new("n", "a");
+    let patch = Patch::Apply(json!({"spec": {"x": 2}}));
+    let params = PatchParams { field_manager: "a b".into(), force: true, dry_run: true };
+    api.patch_subresource(&key, "status", &patch, &params).await.unwrap();
+    let patch = Patch::Merge(json!({"spec": {"x": 2}}));
+    api.patch(&key, &patch, &PatchParams::default()).await.unwrap();
+
+    let seen = server.seen();
+    let base = "/apis/example.dev/v1/namespaces/n/widgets/a";
+    assert_eq!(seen[0].target, format!("{base}/status?fieldManager=a%20b&force=true&dryRun=All"));
+    assert_eq!((seen[1].method.as_str(), seen[1].target.as_str()), ("PATCH", base));
+    assert_eq!(seen[1].body, json!({"spec": {"x": 2}}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn metrics_hear_of_each_attempt() {
+    #[derive(Default)]
+    struct Log(std::sync::Mutex<Vec<String>>);
+
+    impl Metrics for Log {
+        fn answered(&self, method: &http::Method, host: &str, code: Option<u16>, _took: Duration) {
+            self.0.lock().unwrap().push(format!("{method} {host} {code:?}"));
+        }
+
+        fn retried(&self, method: &http::Method, _host: &str) {
+            self.0.lock().unwrap().push(format!("{method} again"));
+        }
+    }
+
+    let server = ScriptedServer::new([Step::drop_connection(), Step::json(200, r#"{"major":"1"}"#)]);
+    let log = std::sync::Arc::new(Log::default());
+    let config = Config::new("http://script".parse().unwrap()).unwrap();
+    let client = Client::builder(config).connector(server).metrics(log.clone()).build().unwrap();
+    let client = client.with_user_agent("shops").unwrap();
+    assert_eq!(client.user_agent(), "shops");
+    assert!(client.with_user_agent("\n").is_err());
+    let version: serde_json::Value = client.read("/version").await.unwrap();
+    assert_eq!(version["major"], "1");
+    assert_eq!(*log.0.lock().unwrap(), ["GET script None", "GET again", "GET script Some(200)"]);
 }
 
 #[tokio::test(start_paused = true)]

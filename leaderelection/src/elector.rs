@@ -99,12 +99,7 @@ impl<L: Lock> Elector<L> {
     ) -> Option<W::Output> {
         let mut shutdown = pin!(shutdown);
         loop {
-            let held = tokio::select! {
-                biased;
-                () = &mut shutdown => return None,
-                held = self.candidate.campaign() => held,
-            };
-            match self.lead(held, shutdown.as_mut(), &mut work).await {
+            match self.run_once(shutdown.as_mut(), &mut work).await {
                 Ok(done) => return done,
                 Err(reason) => {
                     tracing::warn!(
@@ -115,6 +110,29 @@ impl<L: Lock> Elector<L> {
                 }
             }
         }
+    }
+
+    /// As [`run`](Self::run), but does not campaign again when the Lease was lost. It can be called again.
+    ///
+    /// # Errors
+    ///
+    /// Why the Lease was lost.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`run_as_leader`].
+    pub async fn run_once<W: Future>(
+        &mut self,
+        shutdown: impl Future<Output = ()>,
+        mut work: impl FnMut(Leading) -> W,
+    ) -> Result<Option<W::Output>, EndReason> {
+        let mut shutdown = pin!(shutdown);
+        let held = tokio::select! {
+            biased;
+            () = &mut shutdown => return Ok(None),
+            held = self.candidate.campaign() => held,
+        };
+        self.lead(held, shutdown, &mut work).await
     }
 
     /// A term, from the write that got the Lease to when it is given back or lost.
@@ -173,7 +191,7 @@ impl<L: Lock> Elector<L> {
                     Ok(None)
                 }
                 Err(Interrupt::Lost(reason)) => {
-                    reign.end();
+                    reign.end(reason.clone());
                     let others_may = keeper.valid_until + (config.lease_duration - config.renew_deadline);
                     let rest = others_may.saturating_sub(config.time.now());
                     within(&*config.time, rest.min(config.stop_grace), &mut working).await;
@@ -181,12 +199,12 @@ impl<L: Lock> Elector<L> {
                 }
             }
         };
-        reign.end();
         let reason = match &outcome {
             Ok(Some(_)) => EndReason::Finished,
             Ok(None) => EndReason::Shutdown,
             Err(reason) => reason.clone(),
         };
+        reign.end(reason.clone());
         candidate.give_back(&config).await;
         tracing::info!(lease = name, identity = config.identity, ?reason, "leads no more");
         config.observer.stopped_leading(&name, &reason);

@@ -8,6 +8,7 @@ use lariat_api::ResourceVersion;
 use lariat_client::{Fence, Fenced};
 use tokio::sync::watch;
 
+use crate::observer::EndReason;
 use crate::time::Time;
 
 /// The token of a leader. Its work carries it, and asks it before each write.
@@ -50,12 +51,12 @@ pub(crate) struct Term {
     stage: watch::Sender<Stage>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Stage {
     Leads,
     /// The work is to end.
     Stopping,
-    Ended,
+    Ended(EndReason),
 }
 
 /// Why a token is not valid.
@@ -99,7 +100,21 @@ impl Leading {
     pub async fn stopping(&self) {
         let mut stage = self.0.stage.subscribe();
         // The sender lives as long as this token.
-        let _ = stage.wait_for(|stage| *stage >= Stage::Stopping).await;
+        let _ = stage.wait_for(|stage| *stage != Stage::Leads).await;
+    }
+
+    /// Waits until this candidate leads no more, and says why.
+    ///
+    /// # Cancel safety
+    ///
+    /// Waiting has no effect.
+    pub async fn ended(&self) -> EndReason {
+        let mut stage = self.0.stage.subscribe();
+        let ended = stage.wait_for(|stage| matches!(stage, Stage::Ended(_))).await;
+        match ended.as_deref() {
+            Ok(Stage::Ended(reason)) => reason.clone(),
+            _ => EndReason::Shutdown,
+        }
     }
 
     /// Who leads.
@@ -148,16 +163,24 @@ impl Reign {
     /// Asks the work to end.
     pub(crate) fn stop(&self) {
         self.0.0.stage.send_if_modified(|stage| {
-            let is_later = *stage < Stage::Stopping;
-            *stage = (*stage).max(Stage::Stopping);
-            is_later
+            let leads = *stage == Stage::Leads;
+            if leads {
+                *stage = Stage::Stopping;
+            }
+            leads
         });
     }
 
-    /// The token is not valid any more.
-    pub(crate) fn end(&self) {
+    /// The token is not valid any more. The first reason counts.
+    pub(crate) fn end(&self, reason: EndReason) {
         self.0.0.valid_until.store(0, Atomic::Release);
-        self.0.0.stage.send_replace(Stage::Ended);
+        self.0.0.stage.send_if_modified(|stage| {
+            let is_first = !matches!(stage, Stage::Ended(_));
+            if is_first {
+                *stage = Stage::Ended(reason);
+            }
+            is_first
+        });
     }
 }
 
@@ -167,7 +190,7 @@ fn nanos(time: Duration) -> u64 {
 
 impl Drop for Reign {
     fn drop(&mut self) {
-        self.end();
+        self.end(EndReason::Shutdown);
     }
 }
 

@@ -1,6 +1,5 @@
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use jiff::Timestamp;
 use lariat_api::{Kind, Object, ObjectMeta, Resource, TypeMeta};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -102,10 +101,13 @@ impl Resource for Lease {
     const KIND: Kind = Kind::namespaced("coordination.k8s.io", "v1", "Lease", "leases");
 }
 
-/// A time of day as Kubernetes' `MicroTime` is written. Times that no calendar has are the epoch.
+/// The end of the year 9999: later times cannot be written.
+const LAST: Duration = Duration::from_secs(253_402_300_799);
+
+/// A time of day as Kubernetes' `MicroTime` is written, from 1970 to 9999.
 pub(crate) fn micro_time(time: SystemTime) -> String {
-    let time = Timestamp::try_from(time).unwrap_or_default();
-    format!("{time:.6}")
+    let time = time.max(SystemTime::UNIX_EPOCH).min(SystemTime::UNIX_EPOCH + LAST);
+    humantime::format_rfc3339_micros(time).to_string()
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ async fn check(case: &Case) -> Result<(), String> {
     if !input["initialSpec"].is_null() {
         server.overwrite(&input["initialSpec"]);
     }
-    let start: jiff::Timestamp = input["start"].as_str().unwrap().parse().unwrap();
+    let start = humantime::parse_rfc3339(input["start"].as_str().unwrap()).unwrap();
     let events = Arc::new(Events { start: Instant::now(), events: Mutex::default(), stopped: Notify::new() });
     let config = &input["config"];
     let config = ElectorConfig {
@@ -100,12 +100,7 @@ async fn check(case: &Case) -> Result<(), String> {
         release: config["releaseOnCancel"].as_bool().unwrap_or(false),
         missing_lease: MissingLease::NeverHeld,
         observer: events.clone(),
-        time: Arc::new(CaseTime {
-            start: Instant::now(),
-            wall: ManualClock::new(
-                SystemTime::UNIX_EPOCH + Duration::from_secs(start.as_second().unsigned_abs()),
-            ),
-        }),
+        time: Arc::new(CaseTime { start: Instant::now(), wall: ManualClock::new(start) }),
         ..ElectorConfig::new(config["identity"].as_str().unwrap())
     };
     let mut elector = Elector::new(server.clone(), config).unwrap();

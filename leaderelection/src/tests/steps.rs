@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use lariat_fixtures::vectors::{self, Case};
 use serde_json::{Value, json};
@@ -38,8 +38,8 @@ impl Observer for Reported {
 
 fn check(case: &Case) -> Result<(), String> {
     let server = Server::new();
-    let start: jiff::Timestamp = case.input["start"].as_str().unwrap().parse().unwrap();
-    let start = Duration::from_secs(start.as_second().try_into().unwrap());
+    let start = humantime::parse_rfc3339(case.input["start"].as_str().unwrap()).unwrap();
+    let start = start.duration_since(SystemTime::UNIX_EPOCH).unwrap();
     let mut replicas: BTreeMap<String, Replica> = BTreeMap::new();
     for elector in case.input["electors"].as_array().unwrap() {
         let identity = elector["identity"].as_str().unwrap().to_owned();
