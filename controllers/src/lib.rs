@@ -10,6 +10,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod allocation;
+pub mod controllers;
 pub mod defaults;
 pub mod definitions;
 pub mod events;
@@ -21,6 +23,7 @@ pub mod gates;
 mod keys;
 pub mod quantity;
 pub mod schedule;
+pub mod simulated;
 pub mod template;
 mod time;
 pub mod types;

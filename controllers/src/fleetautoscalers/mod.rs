@@ -172,6 +172,13 @@ impl FleetAutoscalers {
         self
     }
 
+    /// Takes the time of day from a clock that others have, too.
+    #[must_use]
+    pub fn clock_shared(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
     /// Tells `observer` of every decision, before it is carried out.
     #[must_use]
     pub fn observe(mut self, observer: impl Fn(&Decision) + Send + Sync + 'static) -> Self {

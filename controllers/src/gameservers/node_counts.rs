@@ -37,6 +37,11 @@ struct Counted {
 }
 
 impl PerNodeCounter {
+    /// Counts to begin with, which are of servers that will not be told of.
+    pub fn of(counts: NodeCounts) -> Self {
+        Self(Arc::new(Mutex::new(Counted { counts, servers: BTreeMap::new() })))
+    }
+
     /// The counts of all nodes that have servers.
     pub fn counts(&self) -> NodeCounts {
         self.counted().counts.clone()

@@ -6,6 +6,7 @@ use super::address::{apply_address, status_port};
 use super::context::{Context, Outcome, SyncError};
 use super::pod::pod;
 use super::ports::split;
+use crate::defaults;
 use crate::gates::Gate;
 use crate::time::rfc3339;
 use crate::types::{GameServer, GameServerPort, GameServerState, NodeAddress, Pod, names};
@@ -25,6 +26,10 @@ impl Context {
         let mut server = GameServer::clone(&server);
         if server.metadata.is_being_deleted() {
             return self.finalize(server).await;
+        }
+        if server.status.state == GameServerState::None {
+            // No webhook has seen it.
+            defaults::game_server(&mut server, self.gates);
         }
         if server.status.state == GameServerState::PortAllocation {
             server = self.allocate_ports(server).await?;

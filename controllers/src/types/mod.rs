@@ -3,6 +3,7 @@
 //! What a user may leave out has the value that Go gives it: `""`, 0, nothing. Defaults are applied by functions of
 //! [`defaults`](crate::defaults), not while decoding, since a write must not add what nobody wrote.
 
+mod allocation;
 mod fleet;
 mod fleet_autoscaler;
 mod game_server;
@@ -15,6 +16,10 @@ mod verbatim;
 
 use serde::de::{Deserialize, Deserializer};
 
+pub use allocation::{
+    AllocationSpec, AllocationStatus, CounterAction, CounterSelector, GameServerAllocation,
+    GameServerSelector, ListAction, ListSelector, MetaPatch, PlayerSelector,
+};
 pub use fleet::{Fleet, FleetSpec, FleetStatus, FleetStrategy, RollingUpdate};
 pub use fleet_autoscaler::{
     ActivePeriod, Between, BufferPolicy, CapacityPolicy, ChainEntry, FixedInterval, FleetAutoscaler,

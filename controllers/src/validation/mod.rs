@@ -1,5 +1,6 @@
 //! What is wrong with an object, field by field, as admission would say it (reference 1).
 
+mod allocation;
 mod fleet;
 mod fleet_autoscaler;
 mod game_server;
@@ -8,6 +9,7 @@ mod resources;
 
 use std::fmt::{self, Display, Formatter};
 
+pub use allocation::allocation;
 pub use fleet::{fleet, game_server_set, game_server_set_update};
 pub(crate) use fleet_autoscaler::certificates;
 pub use fleet_autoscaler::fleet_autoscaler;
