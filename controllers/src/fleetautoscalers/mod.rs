@@ -1,7 +1,7 @@
 //! The loop that gives fleets the size that their autoscalers ask for.
 //!
 //! Each autoscaler has a timer, which puts its key into the queue. A worker takes the key, reads autoscaler and fleet
-//! from the caches, asks the policy for a size ([`target`]), and writes the fleet's `spec.replicas` and the autoscaler's `status`
+//! from the caches, asks the policy for a size ([`Situation::verdict`]), and writes the fleet's `spec.replicas` and the autoscaler's `status`
 //! where they differ. A key enters the queue through the rate limiter, 200 ms late or more: so a burst of changes is
 //! answered once, on what the caches hold after it.
 
