@@ -286,20 +286,25 @@ impl Range {
 
     /// So many free ports, from the first tables on; with further tables if there are not enough.
     fn find(&mut self, wanted: usize, randomness: &Randomness) -> Vec<Slot> {
-        let mut found = Vec::with_capacity(wanted);
+        let mut found: Vec<Slot> = Vec::with_capacity(wanted);
+        // All of them are on one node in the end, where a number can be had once. The original may give one twice.
+        let can_differ = wanted <= self.size();
         for table in 0.. {
             if table == self.tables.len() {
                 self.tables.push(Table::new(self.size()));
             }
-            let free = self.tables[table].taken.iter().enumerate().filter(|(_, taken)| !**taken);
+            let min = self.bounds.min;
+            let port_at = |place: usize| min + i32::try_from(place).unwrap_or_default();
+            let is_had = |place: usize| can_differ && found.iter().any(|slot| slot.port == port_at(place));
+            let free = self.tables[table].taken.iter().enumerate();
+            let free = free.filter(|(place, taken)| !**taken && !is_had(*place));
             let mut free: Vec<usize> = free.map(|(place, _)| place).collect();
             let take = free.len().min(wanted - found.len());
             for at in 0..take {
                 let left = free.len() - at;
                 let other = at + usize::try_from(randomness.below(left as u64)).unwrap_or_default();
                 free.swap(at, other);
-                let port = self.bounds.min + i32::try_from(free[at]).unwrap_or_default();
-                found.push(Slot { table, port });
+                found.push(Slot { table, port: port_at(free[at]) });
             }
             if found.len() == wanted {
                 break;
