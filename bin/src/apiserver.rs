@@ -112,7 +112,7 @@ fn load(server: &ApiServer, path: &Path) -> anyhow::Result<()> {
 }
 
 /// Writes what a client needs to a file that only its owner may read. Leaves alone what is not of an earlier run.
-fn write_kubeconfig(
+pub(crate) fn write_kubeconfig(
     path: &Path,
     address: SocketAddr,
     token: &str,
