@@ -15,6 +15,7 @@ use lariat_controllers::gates::FeatureGates;
 use lariat_controllers::quantity::Quantity;
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::leadership::Leadership;
 use crate::logging;
 use crate::signals::{is_set, stop_on_signal};
 
@@ -51,6 +52,9 @@ pub(crate) struct Args {
     /// The features that are on or off: CountsAndLists=false&PlayerTracking=true
     #[arg(long, env = "FEATURE_GATES", default_value = "")]
     feature_gates: FeatureGates,
+
+    #[command(flatten)]
+    leadership: Leadership,
 
     #[command(flatten)]
     sidecar: Sidecar,
@@ -128,9 +132,10 @@ struct Sets {
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     logging::init(LevelFilter::INFO);
     let config = config(args.kubeconfig.as_deref())?;
+    let leadership = args.leadership.clone();
     let settings = settings(args)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
-    runtime.block_on(follow(config, settings))
+    runtime.block_on(follow(config, settings, &leadership))
 }
 
 /// The configuration in a file, or else where it is looked for.
@@ -184,12 +189,16 @@ fn settings(args: Args) -> anyhow::Result<Settings> {
     })
 }
 
-async fn follow(config: Config, settings: Settings) -> anyhow::Result<()> {
+async fn follow(config: Config, settings: Settings, leadership: &Leadership) -> anyhow::Result<()> {
     let server = config.server().clone();
     let client = Client::new(config)?;
     let stop = stop_on_signal()?;
     tracing::info!(%server, loops = ?settings.loops, "started");
-    Controllers::new(client, settings).run(is_set(stop)).await?;
+    if leadership.leader_election {
+        leadership.follow(client, settings, stop).await?;
+    } else {
+        Controllers::new(client, settings).run(is_set(stop)).await?;
+    }
     tracing::info!("stopped");
     Ok(())
 }

@@ -9,6 +9,7 @@ mod controller;
 mod crds;
 mod demo;
 mod dev;
+mod leadership;
 mod logging;
 mod nodes;
 mod output;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
+use std::pin::{Pin, pin};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +39,8 @@ pub enum Loop {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no loop {0:?}: want gameservers, gameserversets, fleets or fleetautoscalers")]
 pub struct UnknownLoop(pub String);
+
+type BoxedLoop = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What the loops are told.
 #[derive(Debug, Clone)]
@@ -163,6 +166,23 @@ impl Controllers {
     ///
     /// Dropping the future stops the work where it is.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), ControllersError> {
+        self.run_after(std::future::ready(()), shutdown).await
+    }
+
+    /// As [`run`](Self::run), but fills the caches at once and begins to work when `leads` is ready: a hot standby.
+    ///
+    /// # Errors
+    ///
+    /// If the settings make no sense.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future stops the work where it is.
+    pub async fn run_after(
+        self,
+        leads: impl Future<Output = ()>,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<(), ControllersError> {
         let Self { client, settings, randomness, clock } = self;
         let Settings { loops, gates, pods: pod_settings, ports, workers, limits, parallel, resync } =
             settings;
@@ -190,7 +210,7 @@ impl Controllers {
         let fleets = needs_fleets.then(|| factory.informer::<Fleet>());
         let fleet_writes = fleets.as_ref().map(|fleets| Arc::new(Writes::new(client.clone(), fleets)));
 
-        let mut running = tokio::task::JoinSet::new();
+        let mut waiting: Vec<BoxedLoop> = Vec::new();
         if let (true, Some(servers), Some(writes)) = (runs(Loop::GameServers), &servers, &server_writes) {
             let pods = factory.informer::<Pod>();
             let nodes = factory.informer::<Node>();
@@ -211,7 +231,7 @@ impl Controllers {
                 pod_settings,
                 &events,
             )?;
-            running.spawn(loops.gates(gates).workers(workers).clock(clock.clone()).run(until()));
+            waiting.push(Box::pin(loops.gates(gates).workers(workers).clock(clock.clone()).run(until())));
         }
         if let (true, Some(sets), Some(set_writes), Some(servers), Some(server_writes)) =
             (runs(Loop::GameServerSets), &sets, &set_writes, &servers, &server_writes)
@@ -226,14 +246,14 @@ impl Controllers {
                 &events,
             )?;
             let loops = loops.gates(gates).limits(limits).parallel(parallel.0, parallel.1);
-            running.spawn(loops.workers(workers).clock(clock.clone()).run(until()));
+            waiting.push(Box::pin(loops.workers(workers).clock(clock.clone()).run(until())));
         }
         if let (true, Some(fleets), Some(fleet_writes), Some(sets), Some(set_writes)) =
             (runs(Loop::Fleets), &fleets, &fleet_writes, &sets, &set_writes)
         {
             let (fleet_writes, set_writes) = (fleet_writes.clone(), set_writes.clone());
             let loops = Fleets::new(fleets.clone(), sets.clone(), fleet_writes, set_writes, &events)?;
-            running.spawn(loops.gates(gates).workers(workers).run(until()));
+            waiting.push(Box::pin(loops.gates(gates).workers(workers).run(until())));
         }
         if let (true, Some(fleets), Some(fleet_writes), Some(servers)) =
             (runs(Loop::FleetAutoscalers), &fleets, &fleet_writes, &servers)
@@ -248,7 +268,7 @@ impl Controllers {
                 .randomness(randomness)
                 .clock_shared(clock)
                 .workers(workers);
-            running.spawn(loops.run(until()));
+            waiting.push(Box::pin(loops.run(until())));
         }
 
         factory.start();
@@ -257,7 +277,19 @@ impl Controllers {
         let writing = tokio::spawn(writer.run(async move {
             drop(events_end.wait_for(|ended| *ended).await);
         }));
-        shutdown.await;
+        let mut shutdown = pin!(shutdown);
+        let mut running = tokio::task::JoinSet::new();
+        let leads = tokio::select! {
+            biased;
+            () = &mut shutdown => false,
+            () = leads => true,
+        };
+        if leads {
+            for one in waiting {
+                running.spawn(one);
+            }
+            shutdown.await;
+        }
         stop.send_replace(true);
         while running.join_next().await.is_some() {}
         factory.shutdown().await;
