@@ -84,7 +84,7 @@ impl Shared {
         };
         if let Some(seen) = &self.seen {
             let body = serde_json::from_slice(&body).unwrap_or_default();
-            let request = Seen { method: parts.method.to_string(), target, body };
+            let request = Seen { method: parts.method.to_string(), target: target.clone(), body };
             seen.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         }
         let mut asked = Asked {
@@ -95,6 +95,7 @@ impl Shared {
             body,
             stale: None,
         };
+        tracing::debug!(method = %asked.method, target, user_agent = asked.user_agent(), "request");
         if !self.faults.is_active() {
             return Ok(respond(self.carry_out(&asked).await));
         }
@@ -182,8 +183,7 @@ impl Shared {
             };
         };
         let was_cold = self.state().kinds.warm_up(&served.storage);
-        let user_agent =
-            asked.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let user_agent = asked.user_agent();
         let context = Context {
             served,
             namespace: path.namespace.clone(),
@@ -288,6 +288,11 @@ impl Asked {
             query: &self.query,
             headers: &self.headers,
         }
+    }
+
+    /// How the client calls itself.
+    fn user_agent(&self) -> &str {
+        self.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
     /// The object of the body.

@@ -20,7 +20,8 @@ use crate::{logging, output};
 /// Serve the Kubernetes API from memory, for kubectl and for controllers under test, until SIGINT or SIGTERM
 ///
 /// There is no scheduler, no kubelet and no disk: what is stored is gone when the program ends. Clients need the token and the
-/// authority in the kubeconfig that it writes; without the token, only /livez, /readyz and /version answer.
+/// authority in the kubeconfig that it writes; without the token, only /livez, /readyz and /version answer. With the environment variable
+/// RUST_LOG=lariat_apiserver=debug each request is logged.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The address to listen on; port 0 is any free one
@@ -112,7 +113,7 @@ fn load(server: &ApiServer, path: &Path) -> anyhow::Result<()> {
 }
 
 /// Writes what a client needs to a file that only its owner may read. Leaves alone what is not of an earlier run.
-fn write_kubeconfig(
+pub(crate) fn write_kubeconfig(
     path: &Path,
     address: SocketAddr,
     token: &str,

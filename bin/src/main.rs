@@ -6,7 +6,12 @@
 
 mod apiserver;
 mod controller;
+mod crds;
+mod demo;
+mod dev;
+mod leadership;
 mod logging;
+mod nodes;
 mod output;
 mod replay;
 mod signals;
@@ -26,14 +31,22 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Replay(replay::Args),
-    Controller(controller::Args),
+    Controller(Box<controller::Args>),
+    Nodes(nodes::Args),
+    Demo(demo::Args),
+    Dev(dev::Args),
+    Crds(crds::Args),
     Apiserver(apiserver::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Replay(args) => replay::run(&args),
-        Command::Controller(args) => controller::run(&args),
+        Command::Controller(args) => controller::run(*args),
+        Command::Nodes(args) => nodes::run(args),
+        Command::Demo(args) => demo::run(&args),
+        Command::Dev(args) => dev::run(&args),
+        Command::Crds(args) => crds::run(&args),
         Command::Apiserver(args) => apiserver::run(&args),
     };
     match result {

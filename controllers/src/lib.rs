@@ -10,5 +10,21 @@
 
 #![forbid(unsafe_code)]
 
+pub mod allocation;
+pub mod controllers;
+pub mod defaults;
+pub mod definitions;
+pub mod events;
 pub mod fleetautoscalers;
+pub mod fleets;
+pub mod gameservers;
+pub mod gameserversets;
+pub mod gates;
+mod keys;
+pub mod quantity;
+pub mod schedule;
+pub mod simulated;
+pub mod template;
+mod time;
 pub mod types;
+pub mod validation;

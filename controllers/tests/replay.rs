@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use lariat::api::{Object, ResourceVersion, WatchEvent};
 use lariat::client::decode::WatchDecoder;
-use lariat_controllers::fleetautoscalers::{Decision, target};
+use lariat_controllers::fleetautoscalers::{Decision, buffer};
 use lariat_controllers::types::{Fleet, FleetAutoscaler, FleetAutoscalerStatus};
 use lariat_fixtures::{Pace, Recording, ReplayServer, recording_path};
 use serde::de::DeserializeOwned;
@@ -62,7 +62,7 @@ fn replay_decides_as_recorded_on_every_state_of_the_fleet() {
             fleet.status.replicas, answer.status.current_replicas,
             "it is the state that was answered"
         );
-        let target = target(&answer.spec.policy, fleet).unwrap();
+        let target = buffer(answer.spec.policy.buffer.as_ref().unwrap(), fleet).unwrap();
         assert_eq!(
             (target.replicas, target.limited),
             (answer.status.desired_replicas, answer.status.scaling_limited),

@@ -32,7 +32,7 @@ pub struct ElectorConfig {
     /// For how long a leader leads without a renewal that succeeded, counted from before the last one was sent: 10 s. Less than the
     /// lease duration by what the clocks of two machines may differ in speed, and by what a write may take that was sent before.
     pub renew_deadline: Duration,
-    /// How long to wait between renewals, and between attempts to get the Lease: 2 s. The latter wait up to 1.8 times as long.
+    /// How long to wait between renewals, and between attempts to get the Lease: 2 s. The latter wait up to 1.2 times as long.
     pub retry_period: Duration,
     /// Labels that the Lease gets, beside those that it has.
     pub labels: BTreeMap<String, String>,

@@ -216,7 +216,7 @@ impl<L: Lock> Elector<L> {
 }
 
 impl<L: Lock> Candidate<L> {
-    /// Tries until the Lease is ours: at once, and then after one to 1.8 retry periods (LE-10 has up to 2.2), but soon after the Lease of
+    /// Tries until the Lease is ours: at once, and then after one to 1.2 retry periods (LE-10 has up to 2.2), but soon after the Lease of
     /// another one ends.
     ///
     /// # Cancel safety
@@ -230,7 +230,7 @@ impl<L: Lock> Candidate<L> {
             let pause = match outcome {
                 Attempt::Held(held) => return held,
                 Attempt::HeldByOther { until } => {
-                    let pause = randomness.jitter(*retry_period, 0.8);
+                    let pause = randomness.jitter(*retry_period, 0.2);
                     // Not all at the same moment, when there are many.
                     let ends = until.saturating_sub(time.now());
                     pause.min(ends + retry_period.mul_f64(0.1 * randomness.unit()))

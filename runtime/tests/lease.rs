@@ -43,7 +43,7 @@ fn replica(cluster: &TestCluster, name: &'static str, log: &Log) -> Manager {
     manager
 }
 
-/// CR-9, LE-18: the standby has its caches ready, works when the leader has given the Lease back, and not before.
+/// LE-18: the standby has its caches ready, works when the leader has given the Lease back, and not before.
 #[tokio::test(start_paused = true)]
 async fn the_standby_takes_over_when_the_leader_ends() {
     let cluster = cluster();

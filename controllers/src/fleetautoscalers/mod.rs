@@ -1,30 +1,40 @@
 //! The loop that gives fleets the size that their autoscalers ask for.
 //!
 //! Each autoscaler has a timer, which puts its key into the queue. A worker takes the key, reads autoscaler and fleet
-//! from the caches, asks the policy for a size ([`target`]), and writes the fleet's `spec.replicas` and the autoscaler's `status`
+//! from the caches, asks the policy for a size ([`Situation::verdict`]), and writes the fleet's `spec.replicas` and the autoscaler's `status`
 //! where they differ. A key enters the queue through the rate limiter, 200 ms late or more: so a burst of changes is
 //! answered once, on what the caches hold after it.
 
+mod capacity;
+mod evaluate;
 mod policy;
 mod sync;
 mod timers;
+mod webhook;
 
 use std::fmt::{self, Debug, Formatter};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat::api::{Clock, SystemClock};
+use lariat::api::{Clock, Randomness, SystemClock};
 use lariat::prelude::*;
 use lariat::reflector::Stopped;
 use lariat::workqueue::ItemFastSlow;
 
 use self::sync::{Synced, Syncer};
 use self::timers::Timers;
-use crate::types::{Fleet, FleetAutoscaler};
+use crate::events::Recorder;
+use crate::gameservers::{PerNodeCounter, Writes};
+use crate::gates::FeatureGates;
+use crate::types::{Fleet, FleetAutoscaler, GameServer};
 
-pub use self::policy::{PolicyError, Target, buffer, target};
+pub use self::capacity::{Counted, capacity};
+pub use self::evaluate::{Situation, Verdict};
+pub use self::policy::{PolicyError, Target, buffer};
 pub use self::sync::{Decision, DecisionObserver, SyncError};
+pub(crate) use self::webhook::webhook_url_parses;
+pub use self::webhook::{Hooks, WebhookError, answered, request_body, url};
 
 /// The fleet autoscaler loop.
 ///
@@ -51,6 +61,13 @@ pub struct FleetAutoscalers {
     queue: Queue<ObjectKey>,
     timers: Arc<Timers>,
     workers: usize,
+    servers: Option<Informer<GameServer>>,
+    counts: PerNodeCounter,
+    gates: FeatureGates,
+    events: Recorder,
+    fleet_writes: Option<Arc<Writes<Fleet>>>,
+    hooks: Arc<Hooks>,
+    randomness: Randomness,
     clock: Arc<dyn Clock>,
     observer: Option<DecisionObserver>,
 }
@@ -77,7 +94,8 @@ impl FleetAutoscalers {
         let limiter = ItemFastSlow::new(FAST, SLOW, FAST_ATTEMPTS);
         let queue = Queue::builder().name("fleetautoscalers").rate_limiter(limiter).build();
         let timers = Arc::new(Timers::new(queue.clone()));
-        autoscalers.add_handler(StartTimers(timers.clone()))?;
+        let hooks = Arc::new(Hooks::default());
+        autoscalers.add_handler(StartTimers { timers: timers.clone(), hooks: hooks.clone() })?;
         Ok(Self {
             client,
             fleets,
@@ -85,6 +103,19 @@ impl FleetAutoscalers {
             queue,
             timers,
             workers: DEFAULT_WORKERS,
+            servers: None,
+            counts: PerNodeCounter::default(),
+            gates: FeatureGates::default(),
+            events: Recorder::new("fleetautoscaler-controller", |record| {
+                tracing::info!(
+                    reason = record.reason,
+                    autoscaler = record.regarding.name,
+                    message = record.message
+                );
+            }),
+            fleet_writes: None,
+            hooks,
+            randomness: Randomness::from_os(),
             clock: Arc::new(SystemClock),
             observer: None,
         })
@@ -97,10 +128,54 @@ impl FleetAutoscalers {
         self
     }
 
+    /// Looks at the servers of fleets, for policies on counters and lists; without them such a policy sees none. `counts` says how
+    /// many servers each node has.
+    #[must_use]
+    pub fn servers(mut self, servers: Informer<GameServer>, counts: PerNodeCounter) -> Self {
+        self.servers = Some(servers);
+        self.counts = counts;
+        self
+    }
+
+    /// Has these features on; the default ones if nothing is given.
+    #[must_use]
+    pub fn gates(mut self, gates: FeatureGates) -> Self {
+        self.gates = gates;
+        self
+    }
+
+    /// Tells users through `events`; the log if nothing is given.
+    #[must_use]
+    pub fn events(mut self, events: &Recorder) -> Self {
+        self.events = events.of("fleetautoscaler-controller");
+        self
+    }
+
+    /// Writes fleets through `writes`, which other loops of this program share, so that none writes over the other.
+    #[must_use]
+    pub fn fleet_writes(mut self, writes: Arc<Writes<Fleet>>) -> Self {
+        self.fleet_writes = Some(writes);
+        self
+    }
+
+    /// Takes the uids of requests to webhooks from `randomness`; the operating system's if nothing is given.
+    #[must_use]
+    pub fn randomness(mut self, randomness: Randomness) -> Self {
+        self.randomness = randomness;
+        self
+    }
+
     /// Takes the time of day from `clock`.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Takes the time of day from a clock that others have, too.
+    #[must_use]
+    pub fn clock_shared(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
         self
     }
 
@@ -119,12 +194,15 @@ impl FleetAutoscalers {
     ///
     /// Dropping the future stops the work where it is.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        let Self { client, fleets, autoscalers, queue, timers, workers, clock, observer } = self;
+        let Self { client, fleets, autoscalers, queue, timers, workers, clock, observer, .. } = self;
         let _stop_timers = StopTimers(timers.clone());
         let mut shutdown = std::pin::pin!(shutdown);
         let synced = async {
             fleets.wait_for_sync().await;
             autoscalers.wait_for_sync().await;
+            if let Some(servers) = &self.servers {
+                servers.wait_for_sync().await;
+            }
         };
         tokio::select! {
             biased;
@@ -133,10 +211,14 @@ impl FleetAutoscalers {
         }
 
         let syncer = Arc::new(Syncer {
-            fleets: fleets.lister(),
-            autoscalers: autoscalers.lister(),
-            fleet_api: Api::all(client.clone()),
-            autoscaler_api: Api::all(client),
+            fleets: self.fleet_writes.unwrap_or_else(|| Arc::new(Writes::new(client.clone(), &fleets))),
+            autoscalers: Arc::new(Writes::new(client, &autoscalers)),
+            servers: self.servers.as_ref().map(Informer::lister),
+            counts: self.counts,
+            hooks: self.hooks,
+            gates: self.gates,
+            events: self.events,
+            randomness: self.randomness,
             clock,
             observer,
         });
@@ -145,8 +227,7 @@ impl FleetAutoscalers {
             let (syncer, timers) = (syncer.clone(), timers_of_workers.clone());
             async move {
                 if syncer.sync(&key).await? == Synced::Gone {
-                    let left = syncer.autoscalers.namespace(key.namespace());
-                    let left = left.list(&lariat::api::labels::Selector::everything());
+                    let left = syncer.autoscalers.list();
                     timers
                         .retain(key.namespace(), |uid| left.iter().any(|autoscaler| autoscaler.uid() == uid));
                 }
@@ -167,13 +248,16 @@ impl Debug for FleetAutoscalers {
 }
 
 /// Keeps one timer for each autoscaler that is in the cache.
-struct StartTimers(Arc<Timers>);
+struct StartTimers {
+    timers: Arc<Timers>,
+    hooks: Arc<Hooks>,
+}
 
 impl StartTimers {
     fn start(&self, autoscaler: &FleetAutoscaler) {
         if let Ok(key) = autoscaler.key() {
             let generation = autoscaler.metadata.generation;
-            self.0.start(autoscaler.uid(), generation, &key, autoscaler.spec.sync_period());
+            self.timers.start(autoscaler.uid(), generation, &key, autoscaler.spec.sync_period());
         }
     }
 }
@@ -183,12 +267,16 @@ impl EventHandler<FleetAutoscaler> for StartTimers {
         self.start(autoscaler);
     }
 
-    fn on_update(&self, _old: &Arc<FleetAutoscaler>, new: &Arc<FleetAutoscaler>) {
+    fn on_update(&self, old: &Arc<FleetAutoscaler>, new: &Arc<FleetAutoscaler>) {
+        if old.uid() != new.uid() || old.metadata.generation != new.metadata.generation {
+            self.hooks.forget(old.uid());
+        }
         self.start(new);
     }
 
     fn on_delete(&self, deleted: &Deleted<FleetAutoscaler>) {
-        self.0.stop(deleted.object().uid());
+        self.timers.stop(deleted.object().uid());
+        self.hooks.forget(deleted.object().uid());
     }
 }
 

@@ -1,6 +1,7 @@
 use lariat::api::NotAPercentage;
 
-use crate::types::{BufferPolicy, Fleet, FleetAutoscalerPolicy};
+use crate::schedule::InvalidSchedule;
+use crate::types::{BufferPolicy, Fleet, Undecodable};
 
 /// The size that a policy asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +13,7 @@ pub struct Target {
 }
 
 /// Why a policy gives no size.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {
     /// The settings that belong to its type are missing.
@@ -24,30 +25,61 @@ pub enum PolicyError {
         field: &'static str,
     },
     /// Its type is not one that this program knows.
-    #[error("policy of type {0:?} is not supported: use Buffer")]
+    #[error("wrong policy type {0:?}, should be one of: Buffer, Webhook, Counter, List, Schedule, Chain")]
     UnknownType(String),
+    /// Its type needs a feature that is off.
+    #[error("cannot apply {kind}Policy unless feature flag {gate} is enabled")]
+    GateOff {
+        /// The type.
+        kind: &'static str,
+        /// The feature.
+        gate: &'static str,
+    },
+    /// There is nothing in this program that could run it.
+    #[error("policies of type \"Wasm\" are not supported: use a Webhook")]
+    NoWasm,
     /// The buffer is no number and no percentage.
     #[error("bufferSize: {0}")]
     NotAPercentage(NotAPercentage),
     /// No fleet can have so large a part of its servers free.
     #[error("bufferSize of {0} % leaves no server for players: want 1 % to 99 %")]
     WholeFleet(i64),
-}
-
-/// What a policy asks for, given the state of the fleet.
-///
-/// # Errors
-///
-/// See [`PolicyError`].
-pub fn target(policy: &FleetAutoscalerPolicy, fleet: &Fleet) -> Result<Target, PolicyError> {
-    match policy.kind.as_str() {
-        "Buffer" => {
-            let settings = policy.buffer.as_ref();
-            let settings = settings.ok_or(PolicyError::NoSettings { kind: "Buffer", field: "buffer" })?;
-            buffer(settings, fleet)
-        }
-        unknown => Err(PolicyError::UnknownType(unknown.to_owned())),
-    }
+    /// The counter or list is not in the fleet's template, or not in its status.
+    #[error("{kind} {key:?} is not in the fleet's {place}")]
+    NoKey {
+        /// `Counter` or `List`.
+        kind: &'static str,
+        /// Its name.
+        key: String,
+        /// `spec` or `status`.
+        place: &'static str,
+    },
+    /// Further servers would add no free capacity.
+    #[error("{kind} {key:?}: servers begin full, so that no number of them has capacity free")]
+    NoCapacity {
+        /// `Counter` or `List`.
+        kind: &'static str,
+        /// Its name.
+        key: String,
+    },
+    /// The fleet's template is not one.
+    #[error("fleet's spec.template {0}")]
+    Template(#[from] Undecodable),
+    /// The schedule cannot be understood.
+    #[error("schedule: {0}")]
+    Schedule(#[from] InvalidSchedule),
+    /// Nobody answered sensibly.
+    #[error("webhook: {0}")]
+    Webhook(#[from] super::WebhookError),
+    /// No policy of a chain applies.
+    #[error("no policy of the chain applies; the last one that failed: {0}")]
+    Chain(Box<PolicyError>),
+    /// The chain has no policy.
+    #[error("the chain is empty")]
+    EmptyChain,
+    /// Policies are within policies within policies.
+    #[error("policies are nested too deeply: a chain may hold schedules, and a schedule neither")]
+    Nested,
 }
 
 /// What a buffer policy asks for: the allocated servers and so many free ones, within its limits.

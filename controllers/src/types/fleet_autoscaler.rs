@@ -4,6 +4,8 @@ use lariat::api::{IntOrString, Kind, Object, ObjectMeta, Resource, TypeMeta};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::nullable;
+
 /// How the size of a fleet follows its use: `autoscaling.agones.dev/v1 FleetAutoscaler`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FleetAutoscaler {
@@ -50,7 +52,172 @@ pub struct FleetAutoscalerPolicy {
     /// The settings of a `Buffer` policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<BufferPolicy>,
-    /// The settings of other policies.
+    /// The settings of a `Webhook` policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<WebhookPolicy>,
+    /// The settings of a `Counter` policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counter: Option<CapacityPolicy>,
+    /// The settings of a `List` policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub list: Option<CapacityPolicy>,
+    /// The settings of a `Schedule` policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Box<SchedulePolicy>>,
+    /// The policies of a `Chain`, of which the first that applies is followed.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
+    pub chain: Vec<ChainEntry>,
+    /// The settings of a `Wasm` policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wasm: Option<WasmPolicy>,
+    /// All other fields.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// Asks somebody else over HTTP.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WebhookPolicy {
+    /// Where to ask, in full.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Whom to ask in the cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<ServiceReference>,
+    /// The certificates of the authority to trust, in PEM and then in base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca_bundle: Option<String>,
+    /// All other fields.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// A service in the cluster.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServiceReference {
+    /// Its namespace; `default` if none is given.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Its name.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// The path to ask at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Its port; 8000 if none is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<i32>,
+    /// All other fields.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// Keeps some of the capacity of a counter or a list free.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CapacityPolicy {
+    /// The name of the counter or list.
+    #[serde(default)]
+    pub key: String,
+    /// The most capacity of all servers together.
+    #[serde(default)]
+    pub max_capacity: i64,
+    /// The least capacity of all servers together.
+    #[serde(default)]
+    pub min_capacity: i64,
+    /// How much is to be free, as a number or as a percentage of all.
+    #[serde(default = "no_buffer")]
+    pub buffer_size: IntOrString,
+    /// All other fields.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// Follows a policy at certain times.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SchedulePolicy {
+    /// From when to when there are such times at all.
+    #[serde(deserialize_with = "nullable")]
+    pub between: Between,
+    /// When they are.
+    #[serde(deserialize_with = "nullable")]
+    pub active_period: ActivePeriod,
+    /// What is followed then.
+    #[serde(deserialize_with = "nullable")]
+    pub policy: FleetAutoscalerPolicy,
+    /// All other fields.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// A span of time, open where nothing is given.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Between {
+    /// Its begin, in RFC 3339.
+    pub start: Option<String>,
+    /// Its end, in RFC 3339.
+    pub end: Option<String>,
+    /// All other fields.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// Times that recur.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ActivePeriod {
+    /// The time zone by its IANA name; UTC if none is given.
+    pub timezone: String,
+    /// When such a time begins, as a cron expression; always if none is given.
+    pub start_cron: String,
+    /// How long it is, as Go writes durations; without end if none is given.
+    pub duration: String,
+    /// All other fields.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// One policy of several.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChainEntry {
+    /// Its name among them.
+    pub id: String,
+    /// The policy.
+    #[serde(flatten)]
+    pub policy: FleetAutoscalerPolicy,
+}
+
+/// Asks a program in WebAssembly.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WasmPolicy {
+    /// The function to call; `scale` if none is given.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub function: String,
+    /// Where the program comes from.
+    #[serde(deserialize_with = "nullable")]
+    pub from: WasmFrom,
+    /// Its SHA-256, in hexadecimal.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub hash: String,
+    /// All other fields.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// Where a program comes from.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WasmFrom {
+    /// A place to fetch it from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<WebhookPolicy>,
+    /// All other fields.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }

@@ -1,11 +1,13 @@
 //! The autoscaler loop against a server that answers from memory.
 
-#![allow(dead_code)] // each test file uses a part of it
+#![allow(dead_code, clippy::unwrap_used)] // each test file uses a part of it
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use lariat::api::{ManualClock, Randomness};
 use lariat::prelude::*;
+use lariat_controllers::events::{EventType, Recorder};
 use lariat_controllers::fleetautoscalers::{Decision, FleetAutoscalers};
 use lariat_controllers::types::{Fleet, FleetAutoscaler};
 use lariat_fixtures::{Exchange, Pace, Recording, ReplayServer, Seen};
@@ -48,6 +50,20 @@ pub(crate) async fn run(
     time: Duration,
     observer: impl Fn(&Decision) + Send + Sync + 'static,
 ) -> Vec<Seen> {
+    run_telling(server, time, Arc::default(), observer).await
+}
+
+/// As [`run`], and notes what users are told.
+pub(crate) async fn run_telling(
+    server: &ReplayServer,
+    time: Duration,
+    events: Arc<Mutex<Vec<String>>>,
+    observer: impl Fn(&Decision) + Send + Sync + 'static,
+) -> Vec<Seen> {
+    let recorder = Recorder::new("test", move |record| {
+        let kind = if record.kind == EventType::Normal { "Normal" } else { "Warning" };
+        events.lock().unwrap().push(format!("{kind} {} {}", record.reason, record.message));
+    });
     let client = server.client().unwrap();
     let fleets =
         Informer::<Fleet>::builder(Api::all(client.clone())).randomness(Randomness::seeded(1)).build();
@@ -58,6 +74,7 @@ pub(crate) async fn run(
     let controller = FleetAutoscalers::new(client, fleets.clone(), autoscalers.clone())
         .unwrap()
         .clock(clock)
+        .events(&recorder)
         .observe(observer);
     let (stop, stopped) = oneshot::channel::<()>();
     let follow = async {

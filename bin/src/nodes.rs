@@ -1,0 +1,67 @@
+//! `lariat nodes`: nodes that only seem to be there, for any API server.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use lariat::api::Randomness;
+use lariat::prelude::*;
+use lariat_controllers::simulated::{NodeSettings, SimulatedNodes};
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::controller::config;
+use crate::logging;
+use crate::signals::{is_set, stop_on_signal};
+
+/// Simulate nodes until SIGINT or SIGTERM
+///
+/// They bind pods, mark them as running, say for game servers that they are ready as the SDK would, and take pods away that are
+/// deleted. Nothing runs. Do not use it where there are real nodes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The kubeconfig to use; without it those in KUBECONFIG, ~/.kube/config, or the service account of the pod
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// How many nodes
+    #[arg(long, default_value_t = 20)]
+    count: usize,
+
+    /// What their names begin with
+    #[arg(long, default_value = "lariat-node-")]
+    prefix: String,
+
+    /// How many milliseconds a pod takes to run
+    #[arg(long, default_value_t = 0)]
+    start_delay_ms: u64,
+
+    /// How many of a million running pods are evicted each second
+    #[arg(long, default_value_t = 0)]
+    failures_per_million: u64,
+
+    /// The seed of what happens by chance; without it that is different each time
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+    logging::init(LevelFilter::INFO);
+    let config = config(args.kubeconfig.as_deref())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
+    runtime.block_on(async {
+        let client = Client::new(config)?;
+        let stop = stop_on_signal()?;
+        let settings = NodeSettings {
+            count: args.count,
+            prefix: args.prefix,
+            start_delay: Duration::from_millis(args.start_delay_ms),
+            failures_per_million: args.failures_per_million,
+            ..NodeSettings::default()
+        };
+        let randomness = args.seed.map_or_else(Randomness::from_os, Randomness::seeded);
+        tracing::info!(nodes = args.count, "started");
+        SimulatedNodes::new(client, settings, randomness).run(is_set(stop)).await?;
+        tracing::info!("stopped");
+        Ok(())
+    })
+}
