@@ -8,6 +8,7 @@ use std::time::Duration;
 use lariat_client::Error;
 
 use crate::config::{ElectorConfig, MissingLease};
+use crate::coordination::{ANNOUNCE_AGAIN, Coordination, LeaseCandidate};
 use crate::lease::{Lease, LeaseSpec, micro_time};
 use crate::lock::Lock;
 use crate::status::Shared;
@@ -25,6 +26,8 @@ pub(crate) struct Candidate<L> {
     lease: Option<Lease>,
     /// The time of day when the attempt began.
     wall: String,
+    /// When the server was last told that this candidate is there.
+    announced_at: Option<Duration>,
     /// The last write that took the Lease, whether or not it was answered.
     claim: Option<Claim>,
 }
@@ -59,6 +62,10 @@ pub(crate) struct Held {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AttemptError {
+    #[error("the server has not chosen a leader")]
+    NotChosen,
+    #[error("the Lease is to go to {0:?}")]
+    Preferred(String),
     #[error("{0}")]
     Client(Error),
     #[error("no answer in {0:?}")]
@@ -77,6 +84,7 @@ impl<L: Lock> Candidate<L> {
             read: None,
             lease: None,
             wall: String::new(),
+            announced_at: None,
             claim: None,
         }
     }
@@ -108,7 +116,10 @@ impl<L: Lock> Candidate<L> {
     ///
     /// A write that was sent may be carried out nonetheless.
     pub(crate) async fn attempt(&mut self) -> Attempt {
-        let attempt = self.try_once().await;
+        let attempt = match self.config.coordination.clone() {
+            Some(coordination) => self.try_coordinated(&coordination).await,
+            None => self.try_once().await,
+        };
         self.status.observe(self.holder(), self.observed_at);
         self.status.report();
         attempt
@@ -169,6 +180,65 @@ impl<L: Lock> Candidate<L> {
             Ok(held) => Attempt::Held(held),
             Err(error) => Attempt::Failed(error),
         }
+    }
+
+    /// Tries once to renew the Lease that the server has given to this candidate, and lets the server know that it is there.
+    ///
+    /// It never creates or takes the Lease, and does not renew one that has ended or is to go to another one.
+    async fn try_coordinated(&mut self, coordination: &Coordination) -> Attempt {
+        let now = self.config.time.now();
+        self.wall = micro_time(self.config.time.wall());
+        if let Err(error) = self.announce(coordination, now).await {
+            tracing::warn!(lease = self.lock.name(), %error, "the server is not told of this candidate");
+        }
+        let found = match self.request(self.lock.get()).await {
+            Ok(lease) => lease,
+            Err(AttemptError::Client(error)) if error.is_not_found() => {
+                return Attempt::Failed(AttemptError::NotChosen);
+            }
+            Err(error) => return Attempt::Failed(error),
+        };
+        let preferred = found.spec.preferred_holder.clone().unwrap_or_default();
+        self.note(found);
+        if !self.is_holder() || self.expires() <= now {
+            return if self.holder().is_empty() || self.expires() <= now {
+                Attempt::Failed(AttemptError::NotChosen)
+            } else {
+                Attempt::HeldByOther { until: self.expires() }
+            };
+        }
+        if !preferred.is_empty() {
+            return Attempt::Failed(AttemptError::Preferred(preferred));
+        }
+        if !self.is_own_claim() {
+            // The server chose when the Lease of the last holder had ended.
+            self.claim = Some(self.claim(&self.observed, Some(Duration::ZERO)));
+        }
+        let sent = self.config.time.now();
+        match self.update(self.kept(), sent).await {
+            Ok(held) => Attempt::Held(held),
+            Err(error) => Attempt::Failed(error),
+        }
+    }
+
+    /// Creates or renews this candidate's LeaseCandidate: at first, when the server asks whether it is still there, and every five minutes.
+    async fn announce(&mut self, coordination: &Coordination, now: Duration) -> Result<(), AttemptError> {
+        let found = match self.request(self.lock.candidate(&self.config.identity)).await {
+            Ok(candidate) => candidate,
+            Err(AttemptError::Client(error)) if error.is_not_found() => LeaseCandidate::default(),
+            Err(error) => return Err(error),
+        };
+        let is_new = found.metadata.resource_version.is_empty();
+        let is_old = self.announced_at.is_none_or(|at| now.saturating_sub(at) >= ANNOUNCE_AGAIN);
+        if !is_new && !is_old && !found.spec.is_pinged() {
+            return Ok(());
+        }
+        let mut candidate = found;
+        candidate.metadata.name = self.config.identity.as_str().into();
+        coordination.fill(&mut candidate.spec, self.lock.name(), &self.wall);
+        self.request(self.lock.announce(&candidate)).await?;
+        self.announced_at = Some(now);
+        Ok(())
     }
 
     async fn create(&mut self, spec: LeaseSpec) -> Attempt {

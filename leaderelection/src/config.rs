@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use lariat_api::Randomness;
 
+use crate::coordination::Coordination;
 use crate::observer::Observer;
 use crate::time::{Time, TokioTime};
 
@@ -44,6 +45,9 @@ pub struct ElectorConfig {
     pub stop_grace: Duration,
     /// What a Lease means that does not exist: [`MissingLease::MayBeHeld`].
     pub missing_lease: MissingLease,
+    /// Lets the server choose among the candidates, where it does so (coordinated leader election): none, so that they choose by
+    /// themselves.
+    pub coordination: Option<Coordination>,
     /// Is told what happens: nobody.
     pub observer: Arc<dyn Observer>,
     /// The clocks.
@@ -116,6 +120,7 @@ impl ElectorConfig {
             release: true,
             stop_grace: Duration::from_secs(5),
             missing_lease: MissingLease::default(),
+            coordination: None,
             observer: Arc::new(()),
             time: Arc::new(TokioTime::default()),
             randomness: Randomness::from_os(),

@@ -2,7 +2,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::candidate::{Attempt, Candidate, Held};
+use crate::candidate::{Attempt, AttemptError, Candidate, Held};
 use crate::config::{ConfigError, ElectorConfig};
 use crate::leading::{Leading, Reign};
 use crate::lock::Lock;
@@ -302,6 +302,7 @@ impl Keeper {
                     Some(Attempt::HeldByOther { .. }) => {
                         return EndReason::Taken { by: candidate.holder().to_owned() };
                     }
+                    Some(Attempt::Failed(AttemptError::Preferred(by))) => return EndReason::Taken { by },
                     Some(Attempt::Failed(error)) => {
                         let lease = candidate.lock.name();
                         tracing::warn!(lease, %error, "Lease was not renewed, is tried again");

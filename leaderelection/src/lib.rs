@@ -39,6 +39,7 @@
 
 mod candidate;
 mod config;
+mod coordination;
 mod elector;
 mod leading;
 mod lease;
@@ -48,6 +49,7 @@ mod status;
 mod time;
 
 pub use config::{ConfigError, ElectorConfig, MissingLease};
+pub use coordination::{Coordination, LeaseCandidate, LeaseCandidateSpec};
 pub use elector::{Elector, run_as_leader};
 pub use leading::{Leading, NotLeading};
 pub use lease::{Lease, LeaseSpec};

@@ -1,6 +1,7 @@
 use lariat_api::ObjectKey;
 use lariat_client::{Api, Client, Error};
 
+use crate::coordination::LeaseCandidate;
 use crate::lease::Lease;
 
 /// Where a Lease is kept: [`LeaseLock`], or something that stands in for it in a test.
@@ -15,6 +16,15 @@ pub trait Lock: Send + Sync + 'static {
 
     /// Replaces the Lease, and returns it as it is kept.
     fn update(&self, lease: &Lease) -> impl Future<Output = Result<Lease, Error>> + Send;
+
+    /// Reads the LeaseCandidate of this name. Only for [coordinated](crate::Coordination) candidates.
+    fn candidate(&self, name: &str) -> impl Future<Output = Result<LeaseCandidate, Error>> + Send;
+
+    /// Creates a LeaseCandidate, or replaces it if it has a resourceVersion. Only for [coordinated](crate::Coordination) candidates.
+    fn announce(
+        &self,
+        candidate: &LeaseCandidate,
+    ) -> impl Future<Output = Result<LeaseCandidate, Error>> + Send;
 
     /// Names the Lease in logs and metrics.
     fn name(&self) -> &str;
@@ -34,6 +44,7 @@ pub trait Lock: Send + Sync + 'static {
 #[derive(Debug, Clone)]
 pub struct LeaseLock {
     api: Api<Lease>,
+    candidates: Api<LeaseCandidate>,
     key: ObjectKey,
 }
 
@@ -52,7 +63,8 @@ impl LeaseLock {
             }
         }
         let client = client.separate().retries(0).build()?;
-        Ok(Self { api: Api::namespaced(client, namespace), key: ObjectKey::new(namespace, name) })
+        let candidates = Api::namespaced(client.clone(), namespace);
+        Ok(Self { api: Api::namespaced(client, namespace), candidates, key: ObjectKey::new(namespace, name) })
     }
 }
 
@@ -70,6 +82,17 @@ impl Lock for LeaseLock {
 
     async fn update(&self, lease: &Lease) -> Result<Lease, Error> {
         self.api.update(lease).await
+    }
+
+    async fn candidate(&self, name: &str) -> Result<LeaseCandidate, Error> {
+        self.candidates.get(&ObjectKey::new(self.key.namespace(), name)).await
+    }
+
+    async fn announce(&self, candidate: &LeaseCandidate) -> Result<LeaseCandidate, Error> {
+        if candidate.metadata.resource_version.is_empty() {
+            return self.candidates.create(candidate).await;
+        }
+        self.candidates.update(candidate).await
     }
 
     fn name(&self) -> &str {

@@ -58,7 +58,7 @@ pub enum EndReason {
     Shutdown,
     /// No renewal succeeded for as long as the renew deadline.
     NotRenewed,
-    /// Another one holds the Lease.
+    /// Another one holds the Lease, or is to have it by the server's choice.
     Taken {
         /// Its identity.
         by: String,

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use lariat_api::{Randomness, Status};
 use lariat_client::Error;
-use lariat_leaderelection::{Elector, ElectorConfig, Leading, Lease, Lock, Sleep, Time};
+use lariat_leaderelection::{Elector, ElectorConfig, Leading, Lease, LeaseCandidate, Lock, Sleep, Time};
 use tokio::task::LocalSet;
 use tokio::time::{Instant, Sleep as TokioSleep, sleep, sleep_until};
 
@@ -150,6 +150,14 @@ impl Lock for Link {
             Some(_) => Ok(server.put(lease)),
         })
         .await
+    }
+
+    async fn candidate(&self, _: &str) -> Result<LeaseCandidate, Error> {
+        unreachable!("candidates choose by themselves")
+    }
+
+    async fn announce(&self, _: &LeaseCandidate) -> Result<LeaseCandidate, Error> {
+        unreachable!("candidates choose by themselves")
     }
 
     fn name(&self) -> &str {

@@ -30,6 +30,7 @@ pub(crate) struct Metrics {
     informers: Arc<InformerFamilies>,
     client: Arc<ClientFamilies>,
     leader: Family<Name, Gauge>,
+    slow_path: Family<Name, Counter>,
     /// Those of shared controllers, if there are any.
     lasso: OnceLock<Arc<LassoFamilies>>,
 }
@@ -208,6 +209,9 @@ impl Metrics {
         let leader = Family::default();
         let help = "Whether this process leads: 1 if so, 0 if not";
         registry.register("leader_election_master_status", help, leader.clone());
+        let slow_path = Family::default();
+        let help = "Renewals of the Lease that had to read it first";
+        registry.register("leader_election_slowpath", help, slow_path.clone());
         Arc::new(Self {
             registry: Mutex::new(registry),
             controllers,
@@ -215,6 +219,7 @@ impl Metrics {
             informers: Arc::new(informers),
             client: Arc::new(client),
             leader,
+            slow_path,
             lasso: OnceLock::new(),
         })
     }
@@ -263,8 +268,15 @@ impl Metrics {
         made.clone()
     }
 
+    pub(crate) fn slow_path(&self, name: &str) {
+        self.slow_path.get_or_create(&Name { name: name.to_owned() }).inc();
+    }
+
     pub(crate) fn leads(&self, name: &str, leads: bool) {
-        self.leader.get_or_create(&Name { name: name.to_owned() }).set(leads.into());
+        let name = Name { name: name.to_owned() };
+        self.leader.get_or_create(&name).set(leads.into());
+        // So that it is there before it counts.
+        drop(self.slow_path.get_or_create(&name));
     }
 
     /// Has what is only known when it is asked for be asked for.

@@ -56,7 +56,27 @@ async fn the_standby_takes_over_when_the_leader_ends() {
     sleep(Duration::from_secs(60)).await;
     assert_eq!(log.lines(), ["first default/a"], "it stands by");
 
+    let metrics = first.manager().metrics();
+    assert!(metrics.contains(r#"leader_election_master_status{name="shops"} 1"#), "{metrics}");
+    assert!(metrics.contains(r#"leader_election_slowpath_total{name="shops"} 0"#), "{metrics}");
     first.stop().await.unwrap();
+    // LE-22
+    let events: Vec<String> = cluster
+        .seen()
+        .into_iter()
+        .filter(|seen| seen.method == "POST" && seen.target.ends_with("/events"))
+        .map(|seen| {
+            format!(
+                "{} {}",
+                seen.body["reason"],
+                seen.body["message"].as_str().or(seen.body["note"].as_str()).unwrap()
+            )
+        })
+        .collect();
+    assert_eq!(
+        events,
+        [r#""LeaderElection" first became leader"#, r#""LeaderElection" first stopped leading"#]
+    );
     let begun = Instant::now();
     cluster.until(|_| log.lines().len() == 2).await;
     assert!(begun.elapsed() < Duration::from_secs(4), "the Lease was given back: {:?}", begun.elapsed());

@@ -1,5 +1,6 @@
 //! A Lease in memory, with faults, and clocks of one's own.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
@@ -8,6 +9,7 @@ use lariat_api::Status;
 use lariat_client::Error;
 use serde_json::{Value, json};
 
+use crate::coordination::LeaseCandidate;
 use crate::lease::Lease;
 use crate::lock::Lock;
 use crate::time::{Sleep, Time};
@@ -20,6 +22,7 @@ pub(super) struct Server(Arc<Mutex<State>>);
 struct State {
     lease: Option<Lease>,
     version: u64,
+    candidates: BTreeMap<String, LeaseCandidate>,
     /// The next call of a verb fails in this way.
     faults: Vec<(String, String)>,
     windows: Vec<Window>,
@@ -74,6 +77,11 @@ impl Server {
         let mut lease = state.lease.clone().unwrap();
         lease.spec.holder_identity = Some(holder.to_owned());
         state.put(lease);
+    }
+
+    /// Lets the server write something into a LeaseCandidate.
+    pub(super) fn with_candidate<T>(&self, name: &str, run: impl FnOnce(&mut LeaseCandidate) -> T) -> T {
+        run(self.0.lock().unwrap().candidates.get_mut(name).unwrap())
     }
 
     pub(super) fn delete(&self) {
@@ -208,6 +216,19 @@ impl Lock for Server {
             Some(_) => Ok(state.put(lease)),
         })
         .await
+    }
+
+    async fn candidate(&self, name: &str) -> Result<LeaseCandidate, Error> {
+        self.0.lock().unwrap().candidates.get(name).cloned().ok_or_else(|| error("notFound"))
+    }
+
+    async fn announce(&self, candidate: &LeaseCandidate) -> Result<LeaseCandidate, Error> {
+        let mut candidate = candidate.clone();
+        let mut state = self.0.lock().unwrap();
+        state.version += 1;
+        candidate.metadata.resource_version = state.version.to_string().into();
+        state.candidates.insert(candidate.metadata.name.to_string(), candidate.clone());
+        Ok(candidate)
     }
 
     fn name(&self) -> &str {

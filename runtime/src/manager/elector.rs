@@ -4,6 +4,7 @@ use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
 use crate::boxed::Boxed;
+use crate::events::Recorder;
 
 /// Decides which of several processes works.
 ///
@@ -40,6 +41,12 @@ use crate::boxed::Boxed;
 pub trait Elector: Send + Sync + 'static {
     /// The name of what is led, as metrics have it: that of the lease.
     fn name(&self) -> &str;
+
+    /// Gives it what it can tell of itself with: events, and a counter of renewals that took long, client-go's
+    /// `leader_election_slowpath_total`. Called once, before it is asked to lead. Nothing is told if this is not written.
+    fn attach(&self, events: Recorder, slow_path: Box<dyn Fn() + Send + Sync>) {
+        let _ = (events, slow_path);
+    }
 
     /// Waits until this process leads. An error ends the program; what can be tried again is not one. The future is dropped if the
     /// program is to stop meanwhile, and must then leave no leadership behind that is not lost by itself.

@@ -1,13 +1,16 @@
 use std::fmt::{self, Debug, Formatter};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use lariat_client::{Client, Error};
-use lariat_leaderelection::{Elector as Candidate, ElectorConfig, EndReason, Leading, LeaseLock, Lock};
+use lariat_leaderelection::{
+    Elector as Candidate, ElectorConfig, EndReason, Leading, Lease, LeaseLock, Lock, Observer,
+};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::elector::{BoxError, Elector, Term};
 use crate::boxed::Boxed;
+use crate::events::Recorder;
 
 /// Leads by a Lease of the API server, which it shares with candidates in client-go: see [`leaderelection`](crate::leaderelection).
 ///
@@ -33,6 +36,13 @@ pub struct LeaseElector {
     config: ElectorConfig,
     /// The candidate, from when it is asked to lead until it has given the Lease back.
     running: Mutex<Option<Running>>,
+    telling: Arc<Telling>,
+}
+
+/// What the candidate tells of itself with, and whom else it tells.
+struct Telling {
+    manager: OnceLock<(Recorder, Box<dyn Fn() + Send + Sync>)>,
+    other: Arc<dyn Observer>,
 }
 
 struct Running {
@@ -51,7 +61,10 @@ impl LeaseElector {
     /// If the names are none, or a client with connections of its own cannot be made. What is wrong with the configuration is told when
     /// the manager runs.
     pub fn new(client: &Client, namespace: &str, name: &str, config: ElectorConfig) -> Result<Self, Error> {
-        Ok(Self { lock: LeaseLock::new(client, namespace, name)?, config, running: Mutex::new(None) })
+        let lock = LeaseLock::new(client, namespace, name)?;
+        let telling = Arc::new(Telling { manager: OnceLock::new(), other: config.observer.clone() });
+        let config = ElectorConfig { observer: telling.clone(), ..config };
+        Ok(Self { lock, config, running: Mutex::new(None), telling })
     }
 
     fn take(&self) -> Option<Running> {
@@ -62,6 +75,11 @@ impl LeaseElector {
 impl Elector for LeaseElector {
     fn name(&self) -> &str {
         self.lock.name()
+    }
+
+    fn attach(&self, events: Recorder, slow_path: Box<dyn Fn() + Send + Sync>) {
+        // A second manager would be told by the first one's means, which is as good.
+        let _ = self.telling.manager.set((events, slow_path));
     }
 
     fn acquire(&self) -> Boxed<'_, Result<Term, BoxError>> {
@@ -122,6 +140,34 @@ impl Debug for LeaseElector {
             .field("lock", &self.lock)
             .field("config", &self.config)
             .finish_non_exhaustive()
+    }
+}
+
+impl Observer for Telling {
+    fn new_leader(&self, lease: &str, identity: &str) {
+        self.other.new_leader(lease, identity);
+    }
+
+    fn started_leading(&self, lease: &str, leading: &Leading) {
+        self.other.started_leading(lease, leading);
+    }
+
+    fn stopped_leading(&self, lease: &str, reason: &EndReason) {
+        self.other.stopped_leading(lease, reason);
+    }
+
+    fn slow_path(&self, lease: &str) {
+        if let Some((_, slow_path)) = self.manager.get() {
+            slow_path();
+        }
+        self.other.slow_path(lease);
+    }
+
+    fn event(&self, lease: &Lease, message: &str) {
+        if let Some((events, _)) = self.manager.get() {
+            events.normal(lease, "LeaderElection", message);
+        }
+        self.other.event(lease, message);
     }
 }
 

@@ -94,6 +94,11 @@ impl Runner {
         let mut events = JoinSet::new();
         events.spawn(async move { shared.env.broadcaster.run(events_end.stopped()).await });
 
+        if let Some(elector) = &self.settings.elector {
+            let (env, name) = (&self.shared.env, elector.name().to_owned());
+            let metrics = env.metrics.clone();
+            elector.attach(env.recorder(&name), Box::new(move || metrics.slow_path(&name)));
+        }
         let cause = tokio::select! {
             biased;
             () = shutdown => None,
