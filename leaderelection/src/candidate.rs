@@ -38,6 +38,12 @@ struct Claim {
     alone_from: Option<Duration>,
 }
 
+impl Claim {
+    fn of(spec: &LeaseSpec, alone_from: Option<Duration>) -> Self {
+        Self { acquire_time: spec.acquire_time.clone(), alone_from }
+    }
+}
+
 /// What came of an attempt.
 #[derive(Debug)]
 pub(crate) enum Attempt {
@@ -165,21 +171,17 @@ impl<L: Lock> Candidate<L> {
             let kept = self.kept();
             if !self.is_own_claim() {
                 // Somebody else wrote our name, maybe an earlier process of the same name.
-                self.claim = Some(self.claim(&kept, Some(unchanged)));
+                self.claim = Some(Claim::of(&kept, Some(unchanged)));
             }
             kept
         } else {
             let transitions = self.observed.transitions().saturating_add(1);
             let wanted = LeaseSpec { lease_transitions: Some(transitions), ..self.wanted() };
             let released = self.observed.is_released();
-            self.claim = Some(self.claim(&wanted, Some(if released { Duration::ZERO } else { unchanged })));
+            self.claim = Some(Claim::of(&wanted, Some(if released { Duration::ZERO } else { unchanged })));
             wanted
         };
-        let sent = self.config.time.now();
-        match self.update(wanted, sent).await {
-            Ok(held) => Attempt::Held(held),
-            Err(error) => Attempt::Failed(error),
-        }
+        self.write(wanted).await
     }
 
     /// Tries once to renew the Lease that the server has given to this candidate, and lets the server know that it is there.
@@ -212,13 +214,9 @@ impl<L: Lock> Candidate<L> {
         }
         if !self.is_own_claim() {
             // The server chose when the Lease of the last holder had ended.
-            self.claim = Some(self.claim(&self.observed, Some(Duration::ZERO)));
+            self.claim = Some(Claim::of(&self.observed, Some(Duration::ZERO)));
         }
-        let sent = self.config.time.now();
-        match self.update(self.kept(), sent).await {
-            Ok(held) => Attempt::Held(held),
-            Err(error) => Attempt::Failed(error),
-        }
+        self.write(self.kept()).await
     }
 
     /// Creates or renews this candidate's LeaseCandidate: at first, when the server asks whether it is still there, and every five minutes.
@@ -242,7 +240,7 @@ impl<L: Lock> Candidate<L> {
     }
 
     async fn create(&mut self, spec: LeaseSpec) -> Attempt {
-        self.claim = Some(self.claim(&spec, None));
+        self.claim = Some(Claim::of(&spec, None));
         let mut lease = Lease { spec: spec.clone(), ..Lease::default() };
         lease.metadata.labels = self.config.labels.clone().into();
         let sent = self.config.time.now();
@@ -250,6 +248,12 @@ impl<L: Lock> Candidate<L> {
             Ok(lease) => Attempt::Held(self.wrote(lease, spec, sent)),
             Err(error) => Attempt::Failed(error),
         }
+    }
+
+    /// An attempt that comes down to one update, sent now.
+    async fn write(&mut self, spec: LeaseSpec) -> Attempt {
+        let sent = self.config.time.now();
+        self.update(spec, sent).await.map_or_else(Attempt::Failed, Attempt::Held)
     }
 
     async fn update(&mut self, spec: LeaseSpec, sent: Duration) -> Result<Held, AttemptError> {
@@ -263,10 +267,6 @@ impl<L: Lock> Candidate<L> {
         }
         let lease = self.request(self.lock.update(&lease)).await?;
         Ok(self.wrote(lease, spec, sent))
-    }
-
-    fn claim(&self, spec: &LeaseSpec, alone_from: Option<Duration>) -> Claim {
-        Claim { acquire_time: spec.acquire_time.clone(), alone_from }
     }
 
     /// A write succeeded.
