@@ -187,7 +187,8 @@ impl Controllers {
         let Settings { loops, gates, pods: pod_settings, ports, workers, limits, parallel, resync } =
             settings;
         let runs = |one: Loop| loops.contains(&one);
-        let factory = InformerFactory::builder(client.clone()).resync_period(resync).build();
+        let factory = InformerFactory::builder(client.clone()).resync_period(resync);
+        let factory = factory.randomness(randomness.clone()).build();
         let (writer, events) = EventWriter::new(client.clone(), "lariat", clock.clone());
         let (stop, stopped) = watch::channel(false);
         let until = || {
