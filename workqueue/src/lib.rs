@@ -70,7 +70,7 @@ pub use crate::builder::{PendingDelay, QueueBuilder};
 pub use crate::drain::NotDrained;
 pub use crate::labels::{DURATION_BUCKETS, PriorityLabels};
 pub use crate::limiter::{
-    Bucket, ItemExponentialFailure, ItemFastSlow, MaxOf, RateLimiter, WithJitter, WithMaxWait,
+    Bucket, ByFailures, ItemExponentialFailure, ItemFastSlow, MaxOf, RateLimiter, WithJitter, WithMaxWait,
     default_controller_rate_limiter, default_item_based_rate_limiter,
 };
 pub use crate::metrics::Metrics;

@@ -5,6 +5,7 @@
 //! * *dirty*: it needs processing. A dirty item that is not being processed is in `ready`, exactly once.
 //! * *processing*: it was handed out and is not done.
 //! * *delayed*: it becomes dirty at some instant.
+//! * *failing*: it failed and was not forgotten since. Only where the limiter lets the queue count failures.
 //!
 //! Delays are promoted lazily. While anything is delayed, every operation looks at the clock and first moves what is due into
 //! the queue, so the state is at any moment what it would be if a timer had moved each entry at its instant. While nothing is,
@@ -24,6 +25,7 @@
 //! * Nothing is delayed once the queue is shutting down, and nothing becomes dirty from outside.
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash};
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -31,14 +33,14 @@ use std::time::Duration;
 use foldhash::fast::FixedState;
 use tokio::time::Instant;
 
-use crate::PendingDelay;
 use crate::delays::{Delay, Delays, Owner, Time};
 use crate::index::Index;
 use crate::limits::{LONGEST_DELAY, MOST_PENDING, is_sparse};
 use crate::metrics::{Fact, Notes};
 use crate::ready::{Ready, Ticket};
+use crate::sync::Arc;
+use crate::{ByFailures, PendingDelay, RateLimiter};
 
-#[derive(Debug)]
 pub(crate) struct State<T> {
     /// The slots of items that are dirty and not processing.
     ready: Ready,
@@ -47,17 +49,24 @@ pub(crate) struct State<T> {
     free: Vec<Place>,
     index: Index,
     /// What was added and is not yet in a slot.
-    pending: Vec<Pending<T>>,
-    /// When the first delay ends of those.
+    pending: VecDeque<Pending<T>>,
+    /// When the first delay ends of those, at the earliest.
     pending_due: Option<Time>,
     delays: Delays,
     /// What delays are counted from: when the first of those that are pending was added.
     epoch: Option<Instant>,
     processing: usize,
     shutting_down: bool,
-    pending_delay: PendingDelay,
+    policies: Policies<T>,
     /// None if nobody wants to know.
     notes: Option<Notes>,
+}
+
+/// What the builder was told.
+pub(crate) struct Policies<T> {
+    pub(crate) limiter: Arc<dyn RateLimiter<T>>,
+    pub(crate) pending_delay: PendingDelay,
+    pub(crate) charge_duplicates: bool,
 }
 
 /// The number of a slot: its index and one, so that there can be none.
@@ -103,8 +112,16 @@ struct Pending<T> {
     item: T,
     hash: Hashed,
     priority: i32,
-    /// If it is for later.
-    delay: Option<(Time, Cause)>,
+    when: When,
+}
+
+/// When an item is to be queued.
+#[derive(Debug)]
+enum When {
+    Now,
+    At(Time),
+    /// When the limiter says, which is to be told that the item failed at this instant, and at most so much later.
+    Limited(Instant, Option<Duration>),
 }
 
 /// What is known about one item.
@@ -115,6 +132,8 @@ struct Entry {
     processing: bool,
     /// Whether a rate limiter was asked for the pending delay.
     charged: bool,
+    /// How often it has failed, if it is the queue that counts.
+    failures: u32,
     delay: Delay,
     /// Of what is queued or delayed, or else of what is processed.
     priority: i32,
@@ -124,19 +143,19 @@ struct Entry {
 }
 
 impl<T: Hash + Eq + Clone> State<T> {
-    pub(crate) fn new(pending_delay: PendingDelay, notes: Option<Notes>) -> Self {
+    pub(crate) fn new(policies: Policies<T>, notes: Option<Notes>) -> Self {
         Self {
             ready: Ready::default(),
             slots: Slots(Vec::new()),
             free: Vec::new(),
             index: Index::default(),
-            pending: Vec::new(),
+            pending: VecDeque::new(),
             pending_due: None,
             delays: Delays::new(),
             epoch: None,
             processing: 0,
             shutting_down: false,
-            pending_delay,
+            policies,
             notes,
         }
     }
@@ -147,16 +166,20 @@ impl<T: Hash + Eq + Clone> State<T> {
             return;
         }
         if self.can_wait() {
-            return self.enter_later(Pending { item, hash, priority, delay: None });
+            return self.enter_later(Pending { item, hash, priority, when: When::Now }, None);
         }
         self.enter(item, hash, priority, now);
     }
 
     fn enter(&mut self, item: T, hash: Hashed, priority: i32, now: &Now) {
         let place = self.place(item, hash);
+        self.enter_now(place, priority, now);
+    }
+
+    fn enter_now(&mut self, place: Place, priority: i32, now: &Now) {
         let entry = self.slots.entry(place);
         entry.prioritize(priority);
-        if entry.delay.is_pending() && self.pending_delay == PendingDelay::Consume {
+        if entry.delay.is_pending() && self.policies.pending_delay == PendingDelay::Consume {
             entry.charged = false;
             self.delays.remove(place, &mut self.slots);
         }
@@ -187,14 +210,15 @@ impl<T: Hash + Eq + Clone> State<T> {
             return;
         }
         let at = self.time_after(now.instant(), delay);
-        if self.can_wait() {
-            return self.enter_later(Pending { item, hash, priority, delay: Some((at, cause)) });
+        if self.can_wait() && cause == Cause::Asked {
+            return self.enter_later(Pending { item, hash, priority, when: When::At(at) }, Some(at));
         }
-        self.enter_at(at, item, hash, priority, cause);
+        self.enter_pending();
+        let place = self.place(item, hash);
+        self.enter_at(at, place, priority, cause);
     }
 
-    fn enter_at(&mut self, at: Time, item: T, hash: Hashed, priority: i32, cause: Cause) {
-        let place = self.place(item, hash);
+    fn enter_at(&mut self, at: Time, place: Place, priority: i32, cause: Cause) {
         let entry = self.slots.entry(place);
         entry.prioritize(priority);
         entry.charged |= cause == Cause::RateLimited;
@@ -206,18 +230,74 @@ impl<T: Hash + Eq + Clone> State<T> {
         self.raise(place);
     }
 
+    /// Adds an item that has failed when the limiter says, which is asked unless that was done for a delay that is pending.
+    ///
+    /// Not for a limiter that counts failures itself.
+    pub(crate) fn add_failed(
+        &mut self,
+        item: T,
+        hash: Hashed,
+        priority: i32,
+        most: Option<Duration>,
+        now: &Now,
+    ) {
+        self.promote(now);
+        if self.shutting_down {
+            return;
+        }
+        let now = now.instant();
+        if self.can_wait() {
+            let at_least = self.policies.by_failures().map(|limiter| limiter.at_least());
+            let at_least = at_least.unwrap_or_default().min(most.unwrap_or(Duration::MAX));
+            let due = self.time_after(now, at_least);
+            let when = When::Limited(now, most);
+            return self.enter_later(Pending { item, hash, priority, when }, Some(due));
+        }
+        self.enter_failed(now, item, hash, priority, most);
+    }
+
+    fn enter_failed(&mut self, now: Instant, item: T, hash: Hashed, priority: i32, most: Option<Duration>) {
+        let place = self.place(item, hash);
+        let Self { slots, policies, notes, .. } = self;
+        let entry = slots.entry(place);
+        if entry.charged && !policies.charge_duplicates {
+            return;
+        }
+        let failures = entry.failures;
+        entry.failures = failures.saturating_add(1);
+        let delay = policies.by_failures().map(|limiter| limiter.delay(failures, now));
+        let delay = delay.unwrap_or_default().min(most.unwrap_or(Duration::MAX));
+        if let Some(notes) = notes {
+            notes.note(Fact::Retried);
+        }
+        if delay.is_zero() {
+            return self.enter_now(place, priority, &Now::at(now));
+        }
+        let at = self.time_after(now, delay);
+        self.enter_at(at, place, priority, Cause::RateLimited);
+    }
+
+    /// How often an item has failed, if it is the queue that counts.
+    pub(crate) fn failures(&mut self, item: &T, hash: Hashed) -> u32 {
+        self.enter_pending();
+        self.find(item, hash).map_or(0, |place| self.slots.entry(place).failures)
+    }
+
     /// Whether a rate limiter was asked for a delay that is pending.
     pub(crate) fn is_charged(&mut self, item: &T, hash: Hashed, now: &Now) -> bool {
         self.catch_up(now);
         self.find(item, hash).is_some_and(|place| self.slots.entry(place).charged)
     }
 
-    /// The limiter has forgotten the item, so that it may be asked again.
-    pub(crate) fn discharge(&mut self, item: &T, hash: Hashed) {
+    /// Forgets that an item has failed, so that the limiter may be asked again. Returns the item if nobody else needs it, to be
+    /// dropped without the lock.
+    pub(crate) fn forget(&mut self, item: &T, hash: Hashed) -> Option<T> {
         self.enter_pending();
-        if let Some(place) = self.find(item, hash) {
-            self.slots.entry(place).charged = false;
-        }
+        let place = self.find(item, hash)?;
+        let entry = self.slots.entry(place);
+        entry.charged = false;
+        entry.failures = 0;
+        self.forget_if_idle(place)
     }
 
     /// Hands out the first item, which is then being processed.
@@ -326,31 +406,38 @@ impl<T: Hash + Eq + Clone> State<T> {
         self.index.is_large() && self.notes.is_none()
     }
 
-    fn enter_later(&mut self, pending: Pending<T>) {
-        if let Some((at, _)) = pending.delay {
-            self.pending_due = Some(self.pending_due.map_or(at, |due| due.min(at)));
-        }
-        self.pending.push(pending);
+    /// `due`: when it may be the first one to be due.
+    fn enter_later(&mut self, pending: Pending<T>, due: Option<Time>) {
+        self.pending_due = self.pending_due.into_iter().chain(due).min();
+        self.pending.push_back(pending);
         if self.pending.len() == MOST_PENDING {
             self.enter_pending();
         }
     }
 
     /// Enters what was added. Whatever asks for more than additions do has to call this first.
+    #[inline]
     pub(crate) fn enter_pending(&mut self) {
-        if self.pending.is_empty() {
-            return;
+        if !self.pending.is_empty() {
+            self.enter_all_pending();
         }
-        self.pending_due = None;
-        let mut pending = std::mem::take(&mut self.pending);
-        self.index.fetch(pending.iter().map(|pending| pending.hash));
-        for Pending { item, hash, priority, delay } in pending.drain(..) {
-            match delay {
-                None => self.enter(item, hash, priority, &Now::default()),
-                Some((at, cause)) => self.enter_at(at, item, hash, priority, cause),
+    }
+
+    fn enter_all_pending(&mut self) {
+        self.index.fetch(self.pending.iter().map(|pending| pending.hash));
+        // One by one, so that what panics takes no other along.
+        while let Some(Pending { item, hash, priority, when }) = self.pending.pop_front() {
+            match when {
+                When::Now => self.enter(item, hash, priority, &Now::default()),
+                When::At(at) => {
+                    let place = self.place(item, hash);
+                    self.enter_at(at, place, priority, Cause::Asked);
+                }
+                When::Limited(now, most) => self.enter_failed(now, item, hash, priority, most),
             }
         }
-        self.pending = pending;
+        // Not before: until then it says that there is an epoch.
+        self.pending_due = None;
     }
 
     /// Makes the state what it would be if everything had been done in its time.
@@ -455,7 +542,8 @@ impl<T: Hash + Eq + Clone> State<T> {
                 Place::last_of(slots.0.len())
             }
         };
-        index.insert(vacant, place, |place| slots.hash(place));
+        let current = slots.0.len() - free.len();
+        index.insert(vacant, place, current, |place| slots.hash(place));
         place
     }
 
@@ -475,6 +563,16 @@ impl<T: Hash + Eq + Clone> State<T> {
             }
         }
         item
+    }
+}
+
+// === impl Policies ===
+
+impl<T> Policies<T> {
+    /// The limiter, if it lets the queue count failures.
+    pub(crate) fn by_failures(&self) -> Option<&dyn ByFailures<T>> {
+        // Not what an `Arc` says of itself.
+        (*self.limiter).by_failures()
     }
 }
 
@@ -541,7 +639,6 @@ impl Place {
 // === impl Now ===
 
 impl Now {
-    #[cfg(test)]
     pub(crate) fn at(instant: Instant) -> Self {
         Self(Cell::new(Some(instant)))
     }
@@ -564,6 +661,7 @@ impl Entry {
             dirty: false,
             processing: false,
             charged: false,
+            failures: 0,
             delay: Delay::default(),
             priority: 0,
             queued_in: 0,
@@ -578,7 +676,7 @@ impl Entry {
     }
 
     fn is_idle(&self) -> bool {
-        !self.dirty && !self.processing && !self.delay.is_pending()
+        !self.dirty && !self.processing && !self.delay.is_pending() && self.failures == 0
     }
 }
 

@@ -2,6 +2,11 @@
 
 use super::*;
 
+fn policies(pending_delay: PendingDelay) -> Policies<u64> {
+    let limiter = Arc::new(crate::default_controller_rate_limiter());
+    Policies { limiter, pending_delay, charge_duplicates: false }
+}
+
 impl State<u64> {
     fn put(&mut self, item: u64, priority: i32, now: &Now) {
         self.add(item, Hashed::of(&item), priority, now);
@@ -49,7 +54,7 @@ fn check(state: &mut State<u64>) {
 #[test]
 fn the_invariants_hold() {
     for policy in [PendingDelay::Consume, PendingDelay::Keep] {
-        let mut state = State::new(policy, Some(Notes::new(false)));
+        let mut state = State::new(policies(policy), Some(Notes::new(false)));
         let mut now = Instant::now();
         let mut held: Vec<Place> = Vec::new();
         let mut seed = 7_u64;
@@ -67,7 +72,10 @@ fn the_invariants_hold() {
                     let done = held.swap_remove(item as usize % held.len());
                     let _ = state.done(done, &Now::at(now));
                 }
-                6 => state.discharge(&item, Hashed::of(&item)),
+                6 if choice & 8 == 0 => {
+                    let _ = state.forget(&item, Hashed::of(&item));
+                }
+                6 => state.add_failed(item, Hashed::of(&item), priority, None, &Now::at(now)),
                 // A clock that is read outside the lock may be a little behind the last reading.
                 7 => now = now + ms - Duration::from_millis(2).min(ms),
                 _ => {}
@@ -83,7 +91,7 @@ fn the_invariants_hold() {
 #[test]
 fn memory_of_a_burst_is_given_back() {
     let now = Instant::now();
-    let mut state = State::new(PendingDelay::Consume, None);
+    let mut state = State::new(policies(PendingDelay::Consume), None);
     for item in 0..100_000_u64 {
         state.put(item, 0, &Now::at(now));
     }
@@ -98,7 +106,7 @@ fn memory_of_a_burst_is_given_back() {
 fn a_delay_is_kept_and_due_at_its_instant() {
     let now = Instant::now();
     let later = now + Duration::from_millis(5);
-    let mut state = State::new(PendingDelay::Consume, None);
+    let mut state = State::new(policies(PendingDelay::Consume), None);
     state.put_after(1, Duration::from_millis(5), Cause::Asked, &Now::at(now));
     assert!(state.take(&Now::at(later - Duration::from_nanos(1))).is_none());
     assert_eq!(state.take(&Now::at(later)).map(|taken| taken.item), Some(1));
@@ -107,7 +115,7 @@ fn a_delay_is_kept_and_due_at_its_instant() {
 #[test]
 fn memory_of_priorities_that_were_raised_is_given_back() {
     let now = Now::at(Instant::now());
-    let mut state = State::new(PendingDelay::Consume, None);
+    let mut state = State::new(policies(PendingDelay::Consume), None);
     for priority in 0..100_000 {
         state.put(1, priority, &now);
         state.put(2, priority / 7, &now);
