@@ -151,22 +151,49 @@ impl Index {
             return;
         }
         let mut left = std::mem::take(&mut self.left);
-        left.extend(self.tables[table].iter().flatten());
-        self.tables[table].fill(None);
         let Kept { depth, is_crowded, .. } = self.kept[table];
+        take_all(&mut self.tables[table], &mut left);
         if is_crowded {
             let mut crowd = std::mem::take(&mut self.crowd);
             left.extend(crowd.extract_if(.., |known| self.table_of(known.hash) == table));
             self.crowd = crowd;
         }
         self.filled -= left.len();
-        left.retain(|known| is_clean || is_current(known));
+        if !is_clean {
+            left.retain(is_current);
+        }
         self.kept[table] = Kept { filled: 0, depth, is_crowded: false };
-        if left.len() > MOST_IN_TABLE / 2 && self.can_cut(table) {
+        let is_cut = left.len() > MOST_IN_TABLE / 2 && self.can_cut(table);
+        if is_cut {
             self.cut(table, left[0].hash);
         }
-        left.drain(..).for_each(|known| self.enter(known));
+        if left.len() > MOST_IN_TABLE {
+            left.iter().for_each(|known| self.enter(*known));
+        } else {
+            let new = if is_cut { self.tables.len() - 1 } else { table };
+            self.enter_all(&left, [table, new]);
+        }
         self.left = left;
+    }
+
+    /// Enters what belongs to one of two tables, or of one, where there is room for all.
+    fn enter_all(&mut self, left: &[Known], tables: [usize; 2]) {
+        let mut filled = [0, 0];
+        let last_bit = u32::BITS - u32::from(self.kept[tables[1]].depth);
+        for known in left {
+            let side = if tables[0] == tables[1] { 1 } else { (known.hash.bits() >> last_bit) & 1 };
+            let cells = &mut self.tables[tables[side]];
+            let mut cell = known.hash.bits() % INDEX_TABLE;
+            while cells[cell].is_some() {
+                cell = (cell + 1) % INDEX_TABLE;
+            }
+            cells[cell] = Some(*known);
+            filled[side] += 1;
+        }
+        for (table, filled) in tables.into_iter().zip(filled) {
+            self.kept[table].filled += filled;
+        }
+        self.filled += left.len();
     }
 
     /// A directory may not become much larger than what it leads to.
@@ -219,6 +246,19 @@ impl Index {
     }
 }
 
+/// Moves what is in the cells to an empty vector, without a branch that nobody could foresee.
+fn take_all(cells: &mut [Option<Known>; INDEX_TABLE], left: &mut Vec<Known>) {
+    const NOTHING: Known = Known { hash: Hashed::ZERO, place: Place::FIRST };
+    left.resize(INDEX_TABLE, NOTHING);
+    let mut count = 0;
+    for cell in cells {
+        left[count] = cell.unwrap_or(NOTHING);
+        count += usize::from(cell.is_some());
+        *cell = None;
+    }
+    left.truncate(count);
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -268,5 +308,28 @@ mod tests {
             index.insert(vacant, place, 1, |_| Some(hash));
         }
         assert!(index.capacity() <= 8 * INDEX_TABLE, "{}", index.capacity());
+    }
+
+    /// Hashes that are all the same can be told apart by no bit. The directory does not grow for them, and all are found.
+    #[test]
+    fn a_crowd_is_found() {
+        let mut index = Index::default();
+        let hash = Hashed::of(&1);
+        for item in 1..=2_000 {
+            let Err(vacant) = index.find(hash, |_| false) else { continue };
+            index.insert(vacant, Place::last_of(item), item, |_| Some(hash));
+        }
+        for item in 1..=2_000 {
+            let place = Place::last_of(item);
+            assert_eq!(index.find(hash, |known| known == place).ok(), Some(place));
+        }
+        assert!(
+            index.crowd.len() > 1_000 && index.directory.len() <= 2 * DIRECTORY_SHARE * index.tables.len()
+        );
+        // When half of them have gone, they make room.
+        let is_there = |place: Place| (place.index() < 1_000).then_some(hash);
+        let Err(vacant) = index.find(hash, |_| false) else { return };
+        index.insert(vacant, Place::last_of(2_001), 1_001, is_there);
+        assert!(index.crowd.len() < 1_001, "{}", index.crowd.len());
     }
 }

@@ -109,6 +109,12 @@ pub trait ByFailures<T>: Send + Sync {
     /// How long an item has to wait that has failed now, and so many times before.
     fn delay(&self, failures: u32, now: Instant) -> Duration;
 
+    /// Whether it asks for failures at all. If not, none are counted: `num_requeues` is zero, and nothing need be forgotten.
+    /// Default: true.
+    fn counts(&self) -> bool {
+        true
+    }
+
     /// A time that no delay is shorter than. The longer it is, the later the queue has to ask. Default: zero.
     fn at_least(&self) -> Duration {
         Duration::ZERO

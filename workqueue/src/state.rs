@@ -58,6 +58,8 @@ pub(crate) struct State<T> {
     processing: usize,
     shutting_down: bool,
     policies: Policies<T>,
+    /// Whether the limiter wants to know how often an item has failed, and leaves it to the queue to count.
+    counts_failures: bool,
     /// None if nobody wants to know.
     notes: Option<Notes>,
 }
@@ -120,8 +122,8 @@ struct Pending<T> {
 enum When {
     Now,
     At(Time),
-    /// When the limiter says, which is to be told that the item failed at this instant, and at most so much later.
-    Limited(Instant, Option<Duration>),
+    /// When the limiter says, which is to be told that the item failed then.
+    Limited(Time),
 }
 
 /// What is known about one item.
@@ -144,6 +146,7 @@ struct Entry {
 
 impl<T: Hash + Eq + Clone> State<T> {
     pub(crate) fn new(policies: Policies<T>, notes: Option<Notes>) -> Self {
+        let counts_failures = policies.by_failures().is_some_and(|limiter| limiter.counts());
         Self {
             ready: Ready::default(),
             slots: Slots(Vec::new()),
@@ -156,6 +159,7 @@ impl<T: Hash + Eq + Clone> State<T> {
             processing: 0,
             shutting_down: false,
             policies,
+            counts_failures,
             notes,
         }
     }
@@ -246,25 +250,25 @@ impl<T: Hash + Eq + Clone> State<T> {
             return;
         }
         let now = now.instant();
-        if self.can_wait() {
+        if self.can_wait() && most.is_none() {
             let at_least = self.policies.by_failures().map(|limiter| limiter.at_least());
-            let at_least = at_least.unwrap_or_default().min(most.unwrap_or(Duration::MAX));
-            let due = self.time_after(now, at_least);
-            let when = When::Limited(now, most);
+            let due = self.time_after(now, at_least.unwrap_or_default());
+            let when = When::Limited(self.time(now));
             return self.enter_later(Pending { item, hash, priority, when }, Some(due));
         }
+        self.enter_pending();
         self.enter_failed(now, item, hash, priority, most);
     }
 
     fn enter_failed(&mut self, now: Instant, item: T, hash: Hashed, priority: i32, most: Option<Duration>) {
         let place = self.place(item, hash);
-        let Self { slots, policies, notes, .. } = self;
+        let Self { slots, policies, counts_failures, notes, .. } = self;
         let entry = slots.entry(place);
         if entry.charged && !policies.charge_duplicates {
             return;
         }
         let failures = entry.failures;
-        entry.failures = failures.saturating_add(1);
+        entry.failures = if *counts_failures { failures.saturating_add(1) } else { 0 };
         let delay = policies.by_failures().map(|limiter| limiter.delay(failures, now));
         let delay = delay.unwrap_or_default().min(most.unwrap_or(Duration::MAX));
         if let Some(notes) = notes {
@@ -371,8 +375,7 @@ impl<T: Hash + Eq + Clone> State<T> {
 
     /// When the first delay ends.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        let at = self.delays.earliest()?;
-        self.epoch.map(|epoch| epoch + Duration::from_nanos(at.nanos()))
+        self.delays.earliest().map(|at| self.instant(at))
     }
 
     /// How many items are queued, processed and delayed.
@@ -433,7 +436,9 @@ impl<T: Hash + Eq + Clone> State<T> {
                     let place = self.place(item, hash);
                     self.enter_at(at, place, priority, Cause::Asked);
                 }
-                When::Limited(now, most) => self.enter_failed(now, item, hash, priority, most),
+                When::Limited(failed) => {
+                    self.enter_failed(self.instant(failed), item, hash, priority, None);
+                }
             }
         }
         // Not before: until then it says that there is an epoch.
@@ -472,6 +477,12 @@ impl<T: Hash + Eq + Clone> State<T> {
     fn time(&self, instant: Instant) -> Time {
         let since = self.epoch.map(|epoch| instant.saturating_duration_since(epoch)).unwrap_or_default();
         Time::from_nanos(since.as_secs().saturating_mul(1_000_000_000) + u64::from(since.subsec_nanos()))
+    }
+
+    /// Of a time that there is, so that there is an epoch.
+    fn instant(&self, at: Time) -> Instant {
+        let since = Duration::from_nanos(at.nanos());
+        self.epoch.map_or_else(Instant::now, |epoch| epoch + since)
     }
 
     /// When a delay ends that begins now.
@@ -531,14 +542,13 @@ impl<T: Hash + Eq + Clone> State<T> {
             Ok(place) => return place,
             Err(vacant) => vacant,
         };
-        let filled = Slot { item: Some(item), entry: Entry::new(hash) };
         let place = match free.pop() {
             Some(place) => {
-                slots.0[place.index()] = filled;
+                slots.0[place.index()] = Slot { item: Some(item), entry: Entry::new(hash) };
                 place
             }
             None => {
-                slots.0.push(filled);
+                slots.0.push(Slot { item: Some(item), entry: Entry::new(hash) });
                 Place::last_of(slots.0.len())
             }
         };
@@ -610,6 +620,8 @@ impl<T> Owner for Slots<T> {
 // === impl Hashed ===
 
 impl Hashed {
+    pub(crate) const ZERO: Self = Self(0);
+
     pub(crate) fn of<T: Hash>(item: &T) -> Self {
         let hash = FixedState::default().hash_one(item);
         Self((hash ^ (hash >> 32)) as u32)
@@ -623,6 +635,8 @@ impl Hashed {
 // === impl Place ===
 
 impl Place {
+    pub(crate) const FIRST: Self = Self(NonZeroU32::MIN);
+
     /// # Panics
     ///
     /// With more than 4 billion different items, whose slots alone would take 100 GiB and more.

@@ -105,6 +105,10 @@ impl<T> ByFailures<T> for Bucket {
     fn delay(&self, _failures: u32, now: Instant) -> Duration {
         self.reserve(now)
     }
+
+    fn counts(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

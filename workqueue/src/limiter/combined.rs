@@ -92,6 +92,10 @@ impl<T> ByFailures<T> for MaxOf<T> {
         limiters.map(|limiter| limiter.delay(failures, now)).max().unwrap_or_default()
     }
 
+    fn counts(&self) -> bool {
+        self.limiters.iter().filter_map(|limiter| limiter.by_failures()).any(|limiter| limiter.counts())
+    }
+
     fn at_least(&self) -> Duration {
         let limiters = self.limiters.iter().filter_map(|limiter| limiter.by_failures());
         limiters.map(|limiter| limiter.at_least()).max().unwrap_or_default()
@@ -145,6 +149,10 @@ impl<T, L: RateLimiter<T>> RateLimiter<T> for WithMaxWait<L> {
 impl<T, L: RateLimiter<T>> ByFailures<T> for WithMaxWait<L> {
     fn delay(&self, failures: u32, now: Instant) -> Duration {
         self.limiter.by_failures().map_or(self.max, |limiter| limiter.delay(failures, now).min(self.max))
+    }
+
+    fn counts(&self) -> bool {
+        self.limiter.by_failures().is_some_and(|limiter| limiter.counts())
     }
 
     fn at_least(&self) -> Duration {

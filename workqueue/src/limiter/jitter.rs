@@ -82,6 +82,10 @@ impl<T, L: RateLimiter<T>> ByFailures<T> for WithJitter<L> {
         self.lengthen(delay.unwrap_or_default())
     }
 
+    fn counts(&self) -> bool {
+        self.limiter.by_failures().is_some_and(|limiter| limiter.counts())
+    }
+
     fn at_least(&self) -> Duration {
         self.limiter.by_failures().map(|limiter| limiter.at_least()).unwrap_or_default()
     }

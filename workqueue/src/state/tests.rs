@@ -125,3 +125,11 @@ fn memory_of_priorities_that_were_raised_is_given_back() {
     assert_eq!(state.take(&now).map(|taken| taken.item), Some(2));
     assert!(state.take(&now).is_none());
 }
+
+/// They are what a burst has to write.
+#[test]
+fn what_is_known_of_an_item_is_small() {
+    type Key = Arc<str>;
+    assert_eq!(size_of::<Slot<Key>>(), 56);
+    assert_eq!(size_of::<Pending<Key>>(), 40);
+}
