@@ -22,7 +22,7 @@
 use std::num::NonZeroU64;
 
 use crate::limits::{NEAR, is_sparse};
-use crate::state::Place;
+use crate::slots::Place;
 
 #[derive(Debug)]
 pub(crate) struct Delays {

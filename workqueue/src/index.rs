@@ -18,7 +18,8 @@
 use std::hint;
 
 use crate::limits::{DIRECTORY_SHARE, INDEX_TABLE, LARGE_INDEX, MOST_IN_TABLE};
-use crate::state::{Hashed, Place};
+use crate::slots::Place;
+use crate::state::Hashed;
 
 #[derive(Debug, Default)]
 pub(crate) struct Index {

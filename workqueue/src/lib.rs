@@ -56,6 +56,7 @@ mod processing;
 mod queue;
 mod ready;
 mod shared;
+mod slots;
 mod state;
 mod sync;
 mod threads;

@@ -27,17 +27,17 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash};
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use tokio::time::Instant;
 
-use crate::delays::{Delay, Delays, Owner, Time};
+use crate::delays::{Delays, Time};
 use crate::index::Index;
 use crate::limits::{LONGEST_DELAY, MOST_PENDING, is_sparse};
 use crate::metrics::{Fact, Notes};
-use crate::ready::{Ready, Ticket};
+use crate::ready::Ready;
+use crate::slots::{Entry, Place, Slot, Slots};
 use crate::sync::Arc;
 use crate::{ByFailures, PendingDelay, RateLimiter};
 
@@ -71,10 +71,6 @@ pub(crate) struct Policies<T> {
     pub(crate) charge_duplicates: bool,
 }
 
-/// The number of a slot: its index and one, so that there can be none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place(NonZeroU32);
-
 /// The hash of an item. Computed by the caller, so that it costs no time under a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hashed(u32);
@@ -98,16 +94,6 @@ pub(crate) struct Taken<T> {
     pub(crate) priority: i32,
 }
 
-#[derive(Debug)]
-struct Slots<T>(Vec<Slot<T>>);
-
-#[derive(Debug)]
-struct Slot<T> {
-    /// None if the slot is free.
-    item: Option<T>,
-    entry: Entry,
-}
-
 /// An addition that nobody has asked for yet.
 #[derive(Debug)]
 struct Pending<T> {
@@ -126,30 +112,12 @@ enum When {
     Limited(Time),
 }
 
-/// What is known about one item.
-#[derive(Debug)]
-struct Entry {
-    hash: Hashed,
-    dirty: bool,
-    processing: bool,
-    /// Whether a rate limiter was asked for the pending delay.
-    charged: bool,
-    /// How often it has failed, if it is the queue that counts.
-    failures: u32,
-    delay: Delay,
-    /// Of what is queued or delayed, or else of what is processed.
-    priority: i32,
-    /// The priority in which it was queued, and its entry in the queue, if it is there.
-    queued_in: i32,
-    ticket: Option<Ticket>,
-}
-
 impl<T: Hash + Eq + Clone> State<T> {
     pub(crate) fn new(policies: Policies<T>, notes: Option<Notes>) -> Self {
         let counts_failures = policies.by_failures().is_some_and(|limiter| limiter.counts());
         Self {
             ready: Ready::default(),
-            slots: Slots(Vec::new()),
+            slots: Slots::default(),
             free: Vec::new(),
             index: Index::default(),
             pending: VecDeque::new(),
@@ -308,8 +276,8 @@ impl<T: Hash + Eq + Clone> State<T> {
     pub(crate) fn take(&mut self, now: &Now) -> Option<Taken<T>> {
         self.catch_up(now);
         let Self { ready, slots, .. } = self;
-        let place = ready.pop(|place| slots.0[place.index()].entry.ticket)?;
-        let Slot { item, entry } = &mut slots.0[place.index()];
+        let place = ready.pop(|place| slots[place].entry.ticket)?;
+        let Slot { item, entry } = &mut slots[place];
         debug_assert!(entry.dirty && !entry.processing, "a queued item is dirty and with no worker");
         debug_assert!(item.is_some(), "a queued item has a slot");
         let item = item.clone();
@@ -398,7 +366,7 @@ impl<T: Hash + Eq + Clone> State<T> {
     pub(crate) fn running_for(&self, least: Duration, now: &Now) -> Vec<(T, Duration)> {
         let Some(notes) = &self.notes else { return Vec::new() };
         let long = notes.running(now.instant()).filter(|(_, time)| *time >= least);
-        let item = |(place, time): (Place, Duration)| Some((self.slots.0[place.index()].item.clone()?, time));
+        let item = |(place, time): (Place, Duration)| Some((self.slots[place].item.clone()?, time));
         let mut running: Vec<_> = long.filter_map(item).collect();
         running.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
         running
@@ -518,14 +486,14 @@ impl<T: Hash + Eq + Clone> State<T> {
     /// Lets an item that is queued have a higher priority, if it has one now.
     fn raise(&mut self, place: Place) {
         let Self { ready, slots, notes, .. } = self;
-        let Entry { priority, queued_in, ticket, .. } = slots.0[place.index()].entry;
+        let Entry { priority, queued_in, ticket, .. } = slots[place].entry;
         if ticket.is_none() || priority <= queued_in {
             return;
         }
         if let Some(notes) = notes {
             notes.note(Fact::Raised { from: queued_in, to: priority });
         }
-        let ticket = ready.raise(place, priority, |place| slots.0[place.index()].entry.ticket);
+        let ticket = ready.raise(place, priority, |place| slots[place].entry.ticket);
         let entry = slots.entry(place);
         entry.ticket = Some(ticket);
         entry.queued_in = priority;
@@ -544,30 +512,27 @@ impl<T: Hash + Eq + Clone> State<T> {
         };
         let place = match free.pop() {
             Some(place) => {
-                slots.0[place.index()] = Slot { item: Some(item), entry: Entry::new(hash) };
+                slots[place] = Slot { item: Some(item), entry: Entry::new(hash) };
                 place
             }
-            None => {
-                slots.0.push(Slot { item: Some(item), entry: Entry::new(hash) });
-                Place::last_of(slots.0.len())
-            }
+            None => slots.push(Slot { item: Some(item), entry: Entry::new(hash) }),
         };
-        let current = slots.0.len() - free.len();
+        let current = slots.len() - free.len();
         index.insert(vacant, place, current, |place| slots.hash(place));
         place
     }
 
     /// Frees the slot of an item that has no state any more, and returns the item.
     fn forget_if_idle(&mut self, place: Place) -> Option<T> {
-        let Slot { item, entry } = &mut self.slots.0[place.index()];
+        let Slot { item, entry } = &mut self.slots[place];
         if !entry.is_idle() {
             return None;
         }
         let item = item.take();
         self.free.push(place);
-        if self.free.len() == self.slots.0.len() && is_sparse(0, self.slots.0.capacity()) {
+        if self.free.len() == self.slots.len() && is_sparse(0, self.slots.capacity()) {
             // Slots are known by their numbers, so only when there are none can they move.
-            (self.slots.0, self.free, self.index) = (Vec::new(), Vec::new(), Index::default());
+            (self.slots, self.free, self.index) = (Slots::default(), Vec::new(), Index::default());
             if let Some(notes) = &mut self.notes {
                 notes.forget_places();
             }
@@ -586,37 +551,6 @@ impl<T> Policies<T> {
     }
 }
 
-// === impl Slots ===
-
-impl<T> Slots<T> {
-    fn entry(&mut self, place: Place) -> &mut Entry {
-        &mut self.0[place.index()].entry
-    }
-
-    /// The hash of the item in a slot, if there is one.
-    fn hash(&self, place: Place) -> Option<Hashed> {
-        let slot = &self.0[place.index()];
-        slot.item.as_ref().map(|_| slot.entry.hash)
-    }
-}
-
-impl<T: Eq> Slots<T> {
-    fn holds(&self, place: Place, item: &T) -> bool {
-        self.0[place.index()].item.as_ref() == Some(item)
-    }
-}
-
-impl<T> Owner for Slots<T> {
-    fn delay(&self, place: Place) -> Delay {
-        // What was left behind may be from before all slots were given back.
-        self.0.get(place.index()).map(|slot| slot.entry.delay).unwrap_or_default()
-    }
-
-    fn set_delay(&mut self, place: Place, delay: Delay) {
-        self.0[place.index()].entry.delay = delay;
-    }
-}
-
 // === impl Hashed ===
 
 impl Hashed {
@@ -629,24 +563,6 @@ impl Hashed {
 
     pub(crate) fn bits(self) -> usize {
         self.0 as usize
-    }
-}
-
-// === impl Place ===
-
-impl Place {
-    pub(crate) const FIRST: Self = Self(NonZeroU32::MIN);
-
-    /// # Panics
-    ///
-    /// With more than 4 billion different items, whose slots alone would take 100 GiB and more.
-    pub(crate) fn last_of(slots: usize) -> Self {
-        #[allow(clippy::expect_used, reason = "memory ends long before")]
-        Self(u32::try_from(slots).ok().and_then(NonZeroU32::new).expect("a queue holds 1 to u32::MAX items"))
-    }
-
-    pub(crate) fn index(self) -> usize {
-        self.0.get() as usize - 1
     }
 }
 
@@ -663,34 +579,6 @@ impl Now {
             self.0.set(Some(now));
             now
         })
-    }
-}
-
-// === impl Entry ===
-
-impl Entry {
-    fn new(hash: Hashed) -> Self {
-        Self {
-            hash,
-            dirty: false,
-            processing: false,
-            charged: false,
-            failures: 0,
-            delay: Delay::default(),
-            priority: 0,
-            queued_in: 0,
-            ticket: None,
-        }
-    }
-
-    /// Takes note of a priority. Of several additions the highest counts.
-    fn prioritize(&mut self, priority: i32) {
-        let is_pending = self.dirty || self.delay.is_pending();
-        self.priority = if is_pending { self.priority.max(priority) } else { priority };
-    }
-
-    fn is_idle(&self) -> bool {
-        !self.dirty && !self.processing && !self.delay.is_pending() && self.failures == 0
     }
 }
 

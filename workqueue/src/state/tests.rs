@@ -21,18 +21,18 @@ impl State<u64> {
 fn check(state: &mut State<u64>) {
     let sizes = state.sizes();
     let state = &*state;
-    let item_of = |place: &Place| state.slots.0[place.index()].item.unwrap();
+    let item_of = |place: &Place| state.slots[*place].item.unwrap();
     let mut queued: Vec<u64> = state
         .ready
         .entries()
-        .filter(|(place, ticket)| state.slots.0[place.index()].entry.ticket == Some(*ticket))
+        .filter(|(place, ticket)| state.slots[*place].entry.ticket == Some(*ticket))
         .map(|(place, _)| item_of(&place))
         .collect();
     queued.sort_unstable();
     let mut dirty_and_free: Vec<u64> = Vec::new();
     let (mut processing, mut delayed) = (0, 0);
-    assert_eq!(state.slots.0.iter().filter(|slot| slot.item.is_none()).count(), state.free.len());
-    for slot in &state.slots.0 {
+    assert_eq!(state.slots.iter().filter(|slot| slot.item.is_none()).count(), state.free.len());
+    for slot in state.slots.iter() {
         let Some(item) = slot.item else { continue };
         let entry = &slot.entry;
         assert_eq!(state.find(&item, Hashed::of(&item)).map(|place| item_of(&place)), Some(item));
@@ -98,8 +98,8 @@ fn memory_of_a_burst_is_given_back() {
     while let Some(taken) = state.take(&Now::at(now)) {
         assert_eq!(state.done(taken.place, &Now::at(now)), Some(taken.item));
     }
-    assert!(state.ready.capacity() + state.slots.0.capacity() + state.index.capacity() < 8192);
-    assert_eq!(state.free.len(), state.slots.0.len());
+    assert!(state.ready.capacity() + state.slots.capacity() + state.index.capacity() < 8192);
+    assert_eq!(state.free.len(), state.slots.len());
 }
 
 #[test]
