@@ -52,4 +52,6 @@ pub use resource_version::{InvalidResourceVersion, ResourceVersion};
 pub use status::{Reason, Status, StatusCause, StatusDetails};
 pub use text::{Text, TextMap};
 pub use type_meta::TypeMeta;
+#[doc(hidden)]
+pub use watch::partial_event;
 pub use watch::{Bookmark, EventError, WatchEvent};

@@ -155,6 +155,7 @@ fn is_empty_list<T: Send + Sync + 'static>(list: &Interned<Vec<T>>) -> bool {
 
 /// By hand, since `flatten` would first read every field into a value.
 impl<'de> Deserialize<'de> for ObjectMeta {
+    #[inline(never)] // compiled once for all crates, see `watch::partial_event`
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct MetaVisitor;
 

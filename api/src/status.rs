@@ -135,12 +135,12 @@ impl Status {
         #[derive(Deserialize)]
         struct Typed {
             kind: String,
-            #[serde(flatten)]
-            status: Status,
         }
 
-        match serde_json::from_slice::<Typed>(body) {
-            Ok(Typed { kind, mut status }) if kind == "Status" => {
+        let text = str::from_utf8(body).unwrap_or_default();
+        let is_status = serde_json::from_str::<Typed>(text).is_ok_and(|typed| typed.kind == "Status");
+        match is_status.then(|| serde_json::from_str::<Self>(text)) {
+            Some(Ok(mut status)) => {
                 if status.code == 0 {
                     status.code = code;
                 }

@@ -8,7 +8,7 @@ use serde::de::{
 };
 use serde_json::value::RawValue;
 
-use crate::{Metadata, ObjectMeta, Status, json};
+use crate::{Metadata, ObjectMeta, PartialObjectMetadata, Status, json};
 
 /// One event of a watch.
 ///
@@ -201,27 +201,44 @@ impl<'de, K: DeserializeOwned> DeserializeSeed<'de> for ObjectSeed<K> {
     type Value = Envelope<K>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Envelope<K>, D::Error> {
-        #[derive(Deserialize)]
-        struct Marker {
-            metadata: ObjectMeta,
-        }
-
         Ok(Envelope::Event(match self.0 {
             Type::Added => WatchEvent::Added(K::deserialize(deserializer)?),
             Type::Modified => WatchEvent::Modified(K::deserialize(deserializer)?),
             Type::Deleted => WatchEvent::Deleted(K::deserialize(deserializer)?),
-            Type::Bookmark => {
-                let Marker { metadata } = Marker::deserialize(deserializer)?;
-                WatchEvent::Bookmark(Bookmark {
-                    initial_events_end: metadata.annotation(INITIAL_EVENTS_END) == Some("true"),
-                    resource_version: metadata.resource_version.into(),
-                })
-            }
-            Type::Error => WatchEvent::Error(Box::new(Status::deserialize(deserializer)?)),
+            Type::Bookmark => WatchEvent::Bookmark(bookmark(deserializer)?),
+            Type::Error => WatchEvent::Error(status(deserializer)?),
             Type::Unknown(kind) => {
                 IgnoredAny::deserialize(deserializer)?;
                 return Ok(Envelope::UnknownType(kind));
             }
         }))
     }
+}
+
+#[inline(never)] // as `status`
+fn bookmark<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bookmark, D::Error> {
+    #[derive(Deserialize)]
+    struct Marker {
+        metadata: ObjectMeta,
+    }
+
+    let Marker { metadata } = Marker::deserialize(deserializer)?;
+    Ok(Bookmark {
+        initial_events_end: metadata.annotation(INITIAL_EVENTS_END) == Some("true"),
+        resource_version: metadata.resource_version.into(),
+    })
+}
+
+#[inline(never)] // compiled once for all crates, see `partial_event`
+fn status<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<Status>, D::Error> {
+    Status::deserialize(deserializer).map(Box::new)
+}
+
+/// Decodes an event of an object of which nothing but the metadata is wanted.
+///
+/// What events of all kinds have in common is compiled with this. A generic function that is never inlined is taken from the crate
+/// in which it is there already; any other would be compiled again in each crate that decodes an object.
+#[doc(hidden)]
+pub fn partial_event(text: &str) -> Result<WatchEvent<PartialObjectMetadata>, EventError> {
+    WatchEvent::from_json(text)
 }

@@ -5,10 +5,11 @@ use bytes::Bytes;
 use http::{HeaderValue, Method};
 use lariat_api::{Kind, Object, ObjectKey, Resource};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::json;
 
-use crate::client::{Answer, JSON};
+use crate::boxed::Boxed;
+use crate::client::{Answering, JSON};
 use crate::{
     Client, DeleteParams, Error, ListParams, ListStream, Patch, PatchParams, WatchParams, WatchStream,
 };
@@ -69,21 +70,11 @@ impl<K> Api<K> {
     }
 
     fn collection(&self, namespace: &str) -> Result<String, Error> {
-        if !namespace.is_empty() {
-            segment("namespace", namespace)?;
-        }
-        Ok(self.kind.collection_path(namespace))
+        collection(&self.kind, namespace)
     }
 
     fn object(&self, namespace: &str, name: &str, subresource: &str) -> Result<String, Error> {
-        let mut path = self.collection(namespace)?;
-        path.push('/');
-        path.push_str(segment("name", name)?);
-        if !subresource.is_empty() {
-            path.push('/');
-            path.push_str(segment("subresource", subresource)?);
-        }
-        Ok(path)
+        object(&self.kind, namespace, name, subresource)
     }
 }
 
@@ -161,9 +152,9 @@ impl<K: Object + DeserializeOwned> Api<K> {
     }
 
     /// Reads what is of the form `partial`, or whole, if the type holds metadata only.
-    async fn read(&self, partial: HeaderValue, target: String) -> Result<Answer, Error> {
+    fn read(&self, partial: HeaderValue, target: String) -> Answering<'_> {
         let accept = if K::IS_METADATA_ONLY { partial } else { JSON };
-        self.client.send_accepting(accept, Method::GET, target, Bytes::new()).await
+        self.client.send_accepting(accept, Method::GET, target, Bytes::new())
     }
 }
 
@@ -223,20 +214,7 @@ impl<K> Api<K> {
     ///
     /// [`Error::is_not_found`] if there is none, [`Error::is_conflict`] if a precondition fails, or any other [`Error`].
     pub async fn delete(&self, key: &ObjectKey, params: &DeleteParams) -> Result<(), Error> {
-        let path = self.object(key.namespace(), key.name(), "")?;
-        let mut options = json!({"kind": "DeleteOptions", "apiVersion": "v1"});
-        if let Some(propagation) = params.propagation {
-            options["propagationPolicy"] = propagation.as_str().into();
-        }
-        if !params.uid.is_empty() {
-            options["preconditions"]["uid"] = params.uid.as_str().into();
-        }
-        if !params.resource_version.is_empty() {
-            options["preconditions"]["resourceVersion"] = params.resource_version.as_str().into();
-        }
-        let answer = self.client.send(Method::DELETE, path, options.to_string().into()).await?;
-        // The object or a Status; which one depends on the server's version.
-        answer.decode::<serde::de::IgnoredAny>().await.map(drop)
+        delete(&self.client, self.object(key.namespace(), key.name(), "")?, params).await
     }
 }
 
@@ -255,6 +233,40 @@ impl<K> Debug for Api<K> {
             .field("namespace", namespace)
             .finish()
     }
+}
+
+fn collection(kind: &Kind, namespace: &str) -> Result<String, Error> {
+    if !namespace.is_empty() {
+        segment("namespace", namespace)?;
+    }
+    Ok(kind.collection_path(namespace))
+}
+
+fn object(kind: &Kind, namespace: &str, name: &str, subresource: &str) -> Result<String, Error> {
+    let mut path = collection(kind, namespace)?;
+    path.push('/');
+    path.push_str(segment("name", name)?);
+    if !subresource.is_empty() {
+        path.push('/');
+        path.push_str(segment("subresource", subresource)?);
+    }
+    Ok(path)
+}
+
+fn delete<'a>(client: &'a Client, path: String, params: &DeleteParams) -> Boxed<'a, Result<(), Error>> {
+    let mut options = json!({"kind": "DeleteOptions", "apiVersion": "v1"});
+    if let Some(propagation) = params.propagation {
+        options["propagationPolicy"] = propagation.as_str().into();
+    }
+    if !params.uid.is_empty() {
+        options["preconditions"]["uid"] = params.uid.as_str().into();
+    }
+    if !params.resource_version.is_empty() {
+        options["preconditions"]["resourceVersion"] = params.resource_version.as_str().into();
+    }
+    let answer = client.send(Method::DELETE, path, options.to_string().into());
+    // The object or a Status; which one depends on the server's version.
+    Box::pin(async move { answer.await?.decode::<IgnoredAny>().await.map(drop) })
 }
 
 /// Checks that a value can stand between two slashes and be nothing else than itself there.

@@ -7,14 +7,16 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderValue, Method, Request, Response, Uri};
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Incoming;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use lariat_api::Status;
-use serde::de::DeserializeOwned;
+use lariat_api::{Status, json};
+use serde::de::{DeserializeOwned, Error as _};
+use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
+use crate::body::Incoming;
+use crate::boxed::Boxed;
 use crate::config::Config;
 use crate::connect::{Connector, ConnectorService, TcpConnector};
 use crate::decode::WatchError;
@@ -45,11 +47,17 @@ use crate::retry;
 /// ```
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<Inner>,
+    shared: Arc<dyn Shared>,
     user_agent: HeaderValue,
     metrics: Arc<dyn Metrics>,
     /// Asked before each write.
     fence: Option<Arc<dyn Fence>>,
+}
+
+/// What the clones of a client share. Who drops one need not know what it is made of, which would be compiled anew for each
+/// crate that does.
+trait Shared: Send + Sync {
+    fn inner(&self) -> &Inner;
 }
 
 struct Inner {
@@ -90,6 +98,16 @@ pub(crate) struct Answer {
     pub(crate) content_type: Option<HeaderValue>,
     pub(crate) body: Incoming,
 }
+
+/// An answer whose body has been read.
+struct Whole {
+    method: Method,
+    target: String,
+    body: Bytes,
+}
+
+/// A request under way. In a box, so that all that it takes is compiled once and not for each crate and type.
+pub(crate) type Answering<'a> = Boxed<'a, Result<Answer, Error>>;
 
 impl Client {
     /// A client of the server that `config` tells of, over TCP.
@@ -142,7 +160,7 @@ impl Client {
     /// For requests that must not wait behind others; [`ClientBuilder::retries`] and the rest can be changed before it is built.
     /// It asks no fence.
     pub fn separate(&self) -> ClientBuilder {
-        let Inner { config, connector, retries, .. } = &*self.inner;
+        let Inner { config, connector, retries, .. } = self.inner();
         ClientBuilder {
             config: config.clone(),
             connector: connector.clone(),
@@ -154,7 +172,7 @@ impl Client {
 
     /// The configuration that the client was made from.
     pub fn config(&self) -> &Config {
-        &self.inner.config
+        &self.inner().config
     }
 
     /// The same client, on the same connections, that calls itself otherwise in requests.
@@ -198,65 +216,71 @@ impl Client {
     /// How many requests were sent again so far: because the server asked for it with `Retry-After` (429 and 5xx), or because
     /// the connection of a read broke before the answer came.
     pub fn retried(&self) -> u64 {
-        self.inner.retried.load(Ordering::Relaxed)
+        self.inner().retried.load(Ordering::Relaxed)
     }
 
     /// Sends a request and looks at the status of the answer.
-    pub(crate) async fn send(&self, method: Method, target: String, body: Bytes) -> Result<Answer, Error> {
-        self.send_accepting(JSON, method, target, body).await
+    pub(crate) fn send(&self, method: Method, target: String, body: Bytes) -> Answering<'_> {
+        self.send_accepting(JSON, method, target, body)
     }
 
     /// Sends a request for an answer in one of some forms, and looks at the status of the answer.
-    pub(crate) async fn send_accepting(
+    pub(crate) fn send_accepting(
         &self,
         accept: HeaderValue,
         method: Method,
         target: String,
         body: Bytes,
-    ) -> Result<Answer, Error> {
-        self.deliver(Outgoing { accept, content_type: JSON, method, target, body }).await
+    ) -> Answering<'_> {
+        self.deliver(Outgoing { accept, content_type: JSON, method, target, body })
     }
 
     /// Sends a request whose body is of another form than JSON, and looks at the status of the answer.
-    pub(crate) async fn send_typed(
+    pub(crate) fn send_typed(
         &self,
         content_type: &'static str,
         method: Method,
         target: String,
         body: Bytes,
-    ) -> Result<Answer, Error> {
+    ) -> Answering<'_> {
         let content_type = HeaderValue::from_static(content_type);
-        self.deliver(Outgoing { accept: JSON, content_type, method, target, body }).await
+        self.deliver(Outgoing { accept: JSON, content_type, method, target, body })
     }
 
-    async fn deliver(&self, request: Outgoing) -> Result<Answer, Error> {
-        let response = self.persist(&request).await;
-        let Outgoing { method, target, .. } = request;
-        let response = match response {
-            Ok(response) => response,
-            Err(Failure::Transport(cause)) => return Err(Error::Transport { method, target, cause }),
-            Err(Failure::Fenced(cause)) => return Err(Error::Fenced { method, target, cause }),
-        };
-        let code = response.status();
-        let (head, body) = response.into_parts();
-        if code.is_success() {
-            let content_type = head.headers.get(CONTENT_TYPE).cloned();
-            return Ok(Answer { method, target, content_type, body });
-        }
-        // A body that breaks off or never ends says no less than its first bytes; the code counts.
-        let text = Limited::new(body, MAX_ERROR_BODY).collect().await.map(|body| body.to_bytes());
-        let status = Status::from_response(code.as_u16(), &text.unwrap_or_default());
-        Err(Error::Status { method, target, status: Box::new(status) })
+    fn deliver(&self, request: Outgoing) -> Answering<'_> {
+        Box::pin(async move {
+            let response = self.persist(&request).await;
+            let Outgoing { method, target, .. } = request;
+            let response = match response {
+                Ok(response) => response,
+                Err(Failure::Transport(cause)) => return Err(Error::Transport { method, target, cause }),
+                Err(Failure::Fenced(cause)) => return Err(Error::Fenced { method, target, cause }),
+            };
+            let code = response.status();
+            let (head, body) = response.into_parts();
+            if code.is_success() {
+                let content_type = head.headers.get(CONTENT_TYPE).cloned();
+                return Ok(Answer { method, target, content_type, body: Incoming::new(body) });
+            }
+            // A body that breaks off or never ends says no less than its first bytes; the code counts.
+            let text = Limited::new(body, MAX_ERROR_BODY).collect().await.map(|body| body.to_bytes());
+            let status = Status::from_response(code.as_u16(), &text.unwrap_or_default());
+            Err(Error::Status { method, target, status: Box::new(status) })
+        })
+    }
+
+    fn inner(&self) -> &Inner {
+        self.shared.inner()
     }
 
     /// Sends a request until it is answered in earnest, or has been sent again often enough.
-    async fn persist(&self, request: &Outgoing) -> Result<Response<Incoming>, Failure> {
+    async fn persist(&self, request: &Outgoing) -> Result<Response<hyper::body::Incoming>, Failure> {
         let Outgoing { method, target, .. } = request;
-        for attempt in 1..=self.inner.retries {
+        for attempt in 1..=self.inner().retries {
             self.ask_fence(method)?;
             let outcome = self.observe(request).await;
             let Some(delay) = retry::delay(method, &outcome) else { return Ok(outcome?) };
-            self.inner.retried.fetch_add(1, Ordering::Relaxed);
+            self.inner().retried.fetch_add(1, Ordering::Relaxed);
             self.metrics.retried(method, self.host());
             match outcome {
                 // A connection that was idle may be gone at any time; nobody needs to hear of one.
@@ -285,7 +309,7 @@ impl Client {
     }
 
     /// Sends a request once and tells of it.
-    async fn observe(&self, request: &Outgoing) -> Result<Response<Incoming>, TransportError> {
+    async fn observe(&self, request: &Outgoing) -> Result<Response<hyper::body::Incoming>, TransportError> {
         let began = Instant::now();
         let outcome = self.exchange(request).await;
         let code = outcome.as_ref().ok().map(|response| response.status().as_u16());
@@ -297,9 +321,9 @@ impl Client {
         self.config().server().authority().map_or("", |authority| authority.as_str())
     }
 
-    async fn exchange(&self, outgoing: &Outgoing) -> Result<Response<Incoming>, TransportError> {
+    async fn exchange(&self, outgoing: &Outgoing) -> Result<Response<hyper::body::Incoming>, TransportError> {
         let Outgoing { accept, content_type, method, target, body } = outgoing;
-        let Inner { http, config, .. } = &*self.inner;
+        let Inner { http, config, .. } = self.inner();
         let server = config.server();
         let base = server.path().trim_end_matches('/');
         let uri = Uri::builder()
@@ -332,6 +356,12 @@ impl Client {
     }
 }
 
+impl Shared for Inner {
+    fn inner(&self) -> &Inner {
+        self
+    }
+}
+
 /// Why there is no answer.
 enum Failure {
     Transport(TransportError),
@@ -346,7 +376,7 @@ impl From<TransportError> for Failure {
 
 impl Debug for Client {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("server", self.inner.config.server()).finish_non_exhaustive()
+        f.debug_struct("Client").field("server", self.inner().config.server()).finish_non_exhaustive()
     }
 }
 
@@ -402,8 +432,8 @@ impl ClientBuilder {
             .pool_timer(TokioTimer::new())
             .timer(TokioTimer::new())
             .build(https.enable_http1().wrap_connector(ConnectorService(connector.clone())));
-        let inner = Arc::new(Inner { http, connector, config, retries, retried: AtomicU64::new(0) });
-        Ok(Client { inner, user_agent, metrics, fence: None })
+        let shared = Arc::new(Inner { http, connector, config, retries, retried: AtomicU64::new(0) });
+        Ok(Client { shared, user_agent, metrics, fence: None })
     }
 }
 
@@ -441,13 +471,24 @@ impl Answer {
 
     /// Reads the body to its end and decodes it.
     pub(crate) async fn decode<T: DeserializeOwned>(self) -> Result<T, Error> {
-        let Self { method, target, body, .. } = self;
-        let bytes = match body.collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(error) => {
-                return Err(Error::Transport { method, target, cause: TransportError::new(error) });
-            }
+        let Whole { method, target, body } = self.whole().await?;
+        // The same deserializer as for lists and watches, so that there is one of each type.
+        let decoded = match str::from_utf8(&body) {
+            Ok(text) => json::from_str(text),
+            Err(_) => Err(serde_json::from_slice::<Value>(&body)
+                .err()
+                .unwrap_or_else(|| serde_json::Error::custom("not UTF-8"))),
         };
-        serde_json::from_slice(&bytes).map_err(|cause| Error::Decode { method, target, cause })
+        decoded.map_err(|cause| Error::Decode { method, target, cause })
+    }
+
+    fn whole(self) -> Boxed<'static, Result<Whole, Error>> {
+        Box::pin(async move {
+            let Self { method, target, body, .. } = self;
+            match body.whole().await {
+                Ok(body) => Ok(Whole { method, target, body }),
+                Err(cause) => Err(Error::Transport { method, target, cause }),
+            }
+        })
     }
 }

@@ -12,6 +12,8 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod body;
+mod boxed;
 mod client;
 pub mod config;
 mod connect;

@@ -16,6 +16,13 @@ pub(crate) const MAX_UNENDED: usize = 1 << 20;
 /// How much of an error's body is read, in bytes. Statuses are small; what follows is a proxy's page.
 pub(crate) const MAX_ERROR_BODY: usize = 64 << 10;
 
+/// How much memory the values of a kubeconfig may take, in bytes, with every alias written out. One of a thousand clusters takes
+/// 6 MiB; aliases of aliases could fill all there is from a few lines.
+pub(crate) const MAX_YAML: usize = 64 << 20;
+
+/// How many lists and objects may be within each other in a kubeconfig, so that they fit on a stack. It needs six.
+pub(crate) const MAX_YAML_DEPTH: usize = 64;
+
 /// How long a connection may take to be made, as in client-go.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 

@@ -1,13 +1,15 @@
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
+
 use bytes::Bytes;
 use http::Method;
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use lariat_api::{ListMeta, WatchEvent};
 use serde::de::DeserializeOwned;
 
+use crate::body::Incoming;
 use crate::client::Answer;
 use crate::decode::{Item, ListDecoder, ListError, WatchDecoder, WatchError};
-use crate::error::{Error, TransportError};
+use crate::error::Error;
 
 /// The objects of a list, as they arrive.
 ///
@@ -61,7 +63,7 @@ impl<K: DeserializeOwned> ListStream<K> {
                 Ok(item) => return Ok(item),
                 Err(cause) => return Err(self.failed(cause)),
             }
-            match self.body.chunk().await? {
+            match poll_fn(|cx| self.body.poll_chunk(cx)).await? {
                 Some(chunk) => self.decoder.push(chunk),
                 None => match std::mem::take(&mut self.decoder).finish() {
                     Ok(meta) => self.meta = Some(meta),
@@ -107,7 +109,7 @@ impl<K: DeserializeOwned> WatchStream<K> {
                 Ok(event) => return Ok(event),
                 Err(cause) => return Err(self.failed(cause)),
             }
-            match self.body.chunk().await? {
+            match poll_fn(|cx| self.body.poll_chunk(cx)).await? {
                 Some(chunk) => self.decoder.push(chunk),
                 None => {
                     let last = std::mem::take(&mut self.decoder).finish();
@@ -152,24 +154,21 @@ impl Body {
     }
 
     /// The next bytes, or none at the end. After that, and after an error, the body is over.
-    async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
-        while let Some(incoming) = &mut self.incoming {
-            match incoming.frame().await {
-                // Trailers say nothing that is wanted here.
-                Some(Ok(frame)) => {
-                    if let Ok(chunk) = frame.into_data() {
-                        self.read += chunk.len() as u64;
-                        return Ok(Some(chunk));
-                    }
-                }
-                Some(Err(error)) => {
-                    self.incoming = None;
-                    let cause = TransportError::new(error);
-                    return Err(Error::Transport { method: Method::GET, target: self.target.clone(), cause });
-                }
-                None => self.incoming = None,
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Error>> {
+        let Some(incoming) = &mut self.incoming else { return Poll::Ready(Ok(None)) };
+        Poll::Ready(match ready!(incoming.poll_chunk(cx)) {
+            Some(Ok(chunk)) => {
+                self.read += chunk.len() as u64;
+                Ok(Some(chunk))
             }
-        }
-        Ok(None)
+            Some(Err(cause)) => {
+                self.incoming = None;
+                Err(Error::Transport { method: Method::GET, target: self.target.clone(), cause })
+            }
+            None => {
+                self.incoming = None;
+                Ok(None)
+            }
+        })
     }
 }

@@ -128,7 +128,9 @@ impl<K: Object + DeserializeOwned> Informer<K> {
         let mut tasks = self.0.tasks();
         if let State::New(waiting) = &mut tasks.state {
             let waiting = std::mem::take(waiting);
-            tasks.state = State::Running(waiting.into_iter().map(Delivery::run).collect());
+            let mut running = JoinSet::new();
+            waiting.into_iter().for_each(|delivery| delivery.spawn(&mut running));
+            tasks.state = State::Running(running);
         }
         Some(Reflector {
             name: self.0.name.clone(),

@@ -187,7 +187,7 @@ impl<K: Object> Informer<K> {
             State::Running(running) => {
                 // Those that were removed are forgotten here, so that they do not pile up.
                 while running.try_join_next().is_some() {}
-                running.spawn(delivery.run());
+                delivery.spawn(running);
             }
             State::Stopped => {}
         }

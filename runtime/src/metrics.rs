@@ -1,17 +1,21 @@
 //! What is counted, under the names that Go programs have for it.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Debug, Formatter};
+use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use http::Method;
 use lariat_api::ObjectKey;
 use lariat_reflector::ReflectorError;
 use lariat_workqueue::Queue;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, prometheus_text};
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeLabel, EncodeLabelSet, EncodeMetric, LabelSetEncoder, prometheus_text,
+};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
@@ -29,116 +33,82 @@ pub(crate) struct Metrics {
     queues: Arc<QueueFamilies>,
     informers: Arc<InformerFamilies>,
     client: Arc<ClientFamilies>,
-    leader: Family<Name, Gauge>,
-    slow_path: Family<Name, Counter>,
+    leader: Gauges,
+    slow_path: Counters,
     /// Those of shared controllers, if there are any.
     lasso: OnceLock<Arc<LassoFamilies>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct Name {
-    name: String,
+/// The labels of a metric. One type for all metrics: for each other one, families would be compiled anew.
+#[derive(Clone, Debug, Default)]
+struct Labels {
+    /// The same in all of a family.
+    names: &'static [&'static str],
+    /// Those that have no name are empty.
+    values: [String; 3],
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Controller {
-    controller: String,
-}
+const NAME: &[&str] = &["name"];
+const CONTROLLER: &[&str] = &["controller"];
+const CONTROLLER_RESULT: &[&str] = &["controller", "result"];
+const QUEUE: &[&str] = &["name", "controller"];
+const QUEUE_PRIORITY: &[&str] = &["name", "controller", "priority"];
+const REQUEST: &[&str] = &["code", "method", "host"];
+const VERB: &[&str] = &["verb", "host"];
+const CALLED: &[&str] = &["controller_name", "handler_name"];
+const EXECUTED: &[&str] = &["controller_name", "handler_name", "has_error"];
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Reconciled {
-    controller: String,
-    result: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct QueueName {
-    name: String,
-    controller: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Depth {
-    name: String,
-    controller: String,
-    priority: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Request {
-    code: String,
-    method: String,
-    host: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Verb {
-    verb: String,
-    host: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Executed {
-    controller_name: String,
-    handler_name: String,
-    has_error: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Called {
-    controller_name: String,
-    handler_name: String,
-}
+type Counters = Family<Labels, Counter>;
+type Gauges = Family<Labels, Gauge>;
+type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
 
 struct ControllerFamilies {
-    total: Family<Reconciled, Counter>,
-    errors: Family<Controller, Counter>,
-    terminal: Family<Controller, Counter>,
-    panics: Family<Controller, Counter>,
-    timeouts: Family<Controller, Counter>,
-    seconds: Histograms<Controller>,
-    max_concurrent: Family<Controller, Gauge>,
-    active: Family<Controller, Gauge>,
+    total: Counters,
+    errors: Counters,
+    terminal: Counters,
+    panics: Counters,
+    timeouts: Counters,
+    seconds: Histograms,
+    max_concurrent: Gauges,
+    active: Gauges,
 }
 
 struct QueueFamilies {
-    depth: Family<Depth, Gauge>,
-    adds: Family<QueueName, Counter>,
-    retries: Family<QueueName, Counter>,
-    waited: Histograms<QueueName>,
-    worked: Histograms<QueueName>,
+    depth: Gauges,
+    adds: Counters,
+    retries: Counters,
+    waited: Histograms,
+    worked: Histograms,
     /// The priorities that are told apart.
-    priorities: Mutex<BTreeSet<i32>>,
+    priorities: Mutex<Vec<i32>>,
 }
 
 struct InformerFamilies {
-    lists: Family<Name, Counter>,
-    listed_seconds: Histograms<Name>,
-    watches: Family<Name, Counter>,
-    events: Family<Name, Counter>,
-    bytes: Family<Name, Counter>,
-    relists: Family<Name, Counter>,
-    errors: Family<Name, Counter>,
-    panics: Family<Name, Counter>,
-    latency: Histograms<Name>,
-    version: Family<Name, Gauge<f64, AtomicU64>>,
+    lists: Counters,
+    listed_seconds: Histograms,
+    watches: Counters,
+    events: Counters,
+    bytes: Counters,
+    relists: Counters,
+    errors: Counters,
+    panics: Counters,
+    latency: Histograms,
+    version: Family<Labels, Gauge<f64, AtomicU64>>,
     /// When each last heard of its server.
-    heard: Mutex<BTreeMap<String, Instant>>,
+    heard: Mutex<HashMap<String, Instant, FixedState>>,
 }
 
 struct ClientFamilies {
-    requests: Family<Request, Counter>,
-    retries: Family<Request, Counter>,
-    seconds: Histograms<Verb>,
+    requests: Counters,
+    retries: Counters,
+    seconds: Histograms,
 }
 
 /// Lasso's.
 pub(crate) struct LassoFamilies {
-    executions: Family<Executed, Counter>,
-    seconds: Histograms<Called>,
+    executions: Counters,
+    seconds: Histograms,
 }
-
-type Histograms<S> = Family<S, Histogram, fn() -> Histogram>;
 
 /// How a run of a handler is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,7 +126,7 @@ pub(crate) enum Result {
 #[derive(Clone)]
 pub(crate) struct ControllerMetrics {
     metrics: Arc<Metrics>,
-    label: Controller,
+    label: Labels,
     active: Gauge<i64, AtomicI64>,
 }
 
@@ -225,11 +195,11 @@ impl Metrics {
     }
 
     pub(crate) fn controller(self: &Arc<Self>, name: &str) -> ControllerMetrics {
-        let label = Controller { controller: name.to_owned() };
+        let label = Labels::new(CONTROLLER, [name]);
         // All are there from the start, so that nobody takes what is missing for zero.
         let families = &self.controllers;
         for result in ["success", "error", "requeue", "requeue_after"] {
-            drop(families.total.get_or_create(&Reconciled { controller: name.to_owned(), result }));
+            drop(families.total.get_or_create(&Labels::new(CONTROLLER_RESULT, [name, result])));
         }
         for counter in [&families.errors, &families.terminal, &families.panics, &families.timeouts] {
             drop(counter.get_or_create(&label));
@@ -269,11 +239,11 @@ impl Metrics {
     }
 
     pub(crate) fn slow_path(&self, name: &str) {
-        self.slow_path.get_or_create(&Name { name: name.to_owned() }).inc();
+        self.slow_path.get_or_create(&Labels::new(NAME, [name])).inc();
     }
 
     pub(crate) fn leads(&self, name: &str, leads: bool) {
-        let name = Name { name: name.to_owned() };
+        let name = Labels::new(NAME, [name]);
         self.leader.get_or_create(&name).set(leads.into());
         // So that it is there before it counts.
         drop(self.slow_path.get_or_create(&name));
@@ -305,6 +275,41 @@ impl Debug for Metrics {
     }
 }
 
+// === impl Labels ===
+
+impl Labels {
+    fn new<const N: usize>(names: &'static [&'static str], values: [&str; N]) -> Self {
+        let mut labels = Self { names, ..Self::default() };
+        for (label, value) in labels.values.iter_mut().zip(values) {
+            value.clone_into(label);
+        }
+        labels
+    }
+}
+
+impl PartialEq for Labels {
+    fn eq(&self, other: &Self) -> bool {
+        self.values == other.values
+    }
+}
+
+impl Eq for Labels {}
+
+impl Hash for Labels {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.values.hash(state);
+    }
+}
+
+impl EncodeLabelSet for Labels {
+    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> fmt::Result {
+        for (name, value) in self.names.iter().zip(&self.values) {
+            (*name, value.as_str()).encode(encoder.encode_label())?;
+        }
+        Ok(())
+    }
+}
+
 // === impl ControllerMetrics ===
 
 impl ControllerMetrics {
@@ -327,10 +332,8 @@ impl ControllerMetrics {
             Result::RequeueAfter => "requeue_after",
             Result::Error | Result::Terminal | Result::Panic | Result::Timeout => "error",
         };
-        families
-            .total
-            .get_or_create(&Reconciled { controller: label.controller.clone(), result: name })
-            .inc();
+        let [controller, ..] = &label.values;
+        families.total.get_or_create(&Labels::new(CONTROLLER_RESULT, [controller, name])).inc();
         if name == "error" {
             families.errors.get_or_create(label).inc();
         }
@@ -354,7 +357,7 @@ impl Drop for Active {
 
 impl ControllerFamilies {
     fn register(&self, registry: &mut Registry) {
-        let mut counter = |name: &str, help: &str, family: &Family<Controller, Counter>| {
+        let mut counter = |name: &str, help: &str, family: &Counters| {
             registry.register(format!("controller_runtime_{name}"), help, family.clone());
         };
         counter("reconcile_errors", "Runs of handlers that failed", &self.errors);
@@ -389,18 +392,18 @@ impl QueueFamilies {
     fn depth(&self, queue: &str, priority: i32, by: i64) {
         let priority = {
             let mut known = self.priorities.lock().unwrap_or_else(PoisonError::into_inner);
-            if known.len() < PRIORITIES {
-                known.insert(priority);
+            if known.len() < PRIORITIES && !known.contains(&priority) {
+                known.push(priority);
             }
             if known.contains(&priority) { priority.to_string() } else { "overflow".to_owned() }
         };
-        let label = Depth { name: queue.to_owned(), controller: queue.to_owned(), priority };
+        let label = Labels { names: QUEUE_PRIORITY, values: [queue.to_owned(), queue.to_owned(), priority] };
         self.depth.get_or_create(&label).inc_by(by);
     }
 }
 
-fn queue_name(queue: &str) -> QueueName {
-    QueueName { name: queue.to_owned(), controller: queue.to_owned() }
+fn queue_name(queue: &str) -> Labels {
+    Labels::new(QUEUE, [queue, queue])
 }
 
 impl lariat_workqueue::Metrics for QueueFamilies {
@@ -430,7 +433,7 @@ impl lariat_workqueue::Metrics for QueueFamilies {
 
 impl InformerFamilies {
     fn register(&self, registry: &mut Registry) {
-        let mut counter = |name: &str, help: &str, family: &Family<Name, Counter>| {
+        let mut counter = |name: &str, help: &str, family: &Counters| {
             registry.register(name, help, family.clone());
         };
         counter("reflector_lists", "Lists that were applied", &self.lists);
@@ -459,8 +462,8 @@ impl InformerFamilies {
     }
 }
 
-fn name_of(informer: &str) -> Name {
-    Name { name: informer.to_owned() }
+fn name_of(informer: &str) -> Labels {
+    Labels::new(NAME, [informer])
 }
 
 impl lariat_reflector::Metrics for InformerFamilies {
@@ -516,17 +519,13 @@ impl ClientFamilies {
 impl lariat_client::Metrics for ClientFamilies {
     fn answered(&self, method: &Method, host: &str, code: Option<u16>, took: Duration) {
         let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
-        let (method, host) = (method.as_str().to_owned(), host.to_owned());
-        self.seconds
-            .get_or_create(&Verb { verb: method.clone(), host: host.clone() })
-            .observe(took.as_secs_f64());
-        self.requests.get_or_create(&Request { code, method, host }).inc();
+        let method = method.as_str();
+        self.seconds.get_or_create(&Labels::new(VERB, [method, host])).observe(took.as_secs_f64());
+        self.requests.get_or_create(&Labels::new(REQUEST, [&code, method, host])).inc();
     }
 
     fn retried(&self, method: &Method, host: &str) {
-        let label =
-            Request { code: String::new(), method: method.as_str().to_owned(), host: host.to_owned() };
-        self.retries.get_or_create(&label).inc();
+        self.retries.get_or_create(&Labels::new(REQUEST, ["", method.as_str(), host])).inc();
     }
 }
 
@@ -539,11 +538,9 @@ impl LassoFamilies {
     }
 
     pub(crate) fn executed(&self, controller: &str, handler: &str, has_error: bool, took: Duration) {
-        let (controller_name, handler_name) = (controller.to_owned(), handler.to_owned());
-        let called = Called { controller_name: controller_name.clone(), handler_name: handler_name.clone() };
-        self.seconds.get_or_create(&called).observe(took.as_secs_f64());
+        self.seconds.get_or_create(&Labels::new(CALLED, [controller, handler])).observe(took.as_secs_f64());
         let has_error = if has_error { "true" } else { "false" };
-        self.executions.get_or_create(&Executed { controller_name, handler_name, has_error }).inc();
+        self.executions.get_or_create(&Labels::new(EXECUTED, [controller, handler, has_error])).inc();
     }
 }
 

@@ -8,7 +8,7 @@ use crate::Queue;
 use crate::limiter::{RateLimiter, default_controller_rate_limiter};
 use crate::metrics::{Metrics, Notes};
 use crate::shared::Shared;
-use crate::state::State;
+use crate::state::Policies;
 use crate::sync::Arc;
 
 /// Builds a [`Queue`]; see [`Queue::builder`].
@@ -27,7 +27,7 @@ use crate::sync::Arc;
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct QueueBuilder<T> {
     name: Option<Box<str>>,
-    limiter: Option<Box<dyn RateLimiter<T>>>,
+    limiter: Option<Arc<dyn RateLimiter<T>>>,
     pending_delay: PendingDelay,
     charge_duplicates: bool,
     metrics: Option<Arc<dyn Metrics>>,
@@ -81,7 +81,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> QueueBuilder<T> {
     /// let queue = Queue::<u32>::builder().rate_limiter(Bucket::new(10.0, 100)).build();
     /// ```
     pub fn rate_limiter(mut self, limiter: impl RateLimiter<T> + 'static) -> Self {
-        self.limiter = Some(Box::new(limiter));
+        self.limiter = Some(Arc::new(limiter));
         self
     }
 
@@ -146,11 +146,12 @@ impl<T: Hash + Eq + Clone + Send + 'static> QueueBuilder<T> {
     /// let queue = lariat_workqueue::Queue::<u32>::builder().build();
     /// ```
     pub fn build(self) -> Queue<T> {
-        let limiter = self.limiter.unwrap_or_else(|| Box::new(default_controller_rate_limiter()));
+        let limiter = self.limiter.unwrap_or_else(|| Arc::new(default_controller_rate_limiter()));
         let (has_metrics, has_limit) = (self.metrics.is_some(), self.time_limit.is_some());
         let notes = (has_metrics || has_limit).then(|| Notes::new(has_metrics));
-        let state = State::new(self.pending_delay, notes);
-        let mut shared = Shared::new(state, self.name, limiter, self.charge_duplicates, self.metrics);
+        let Self { pending_delay, charge_duplicates, .. } = self;
+        let policies = Policies { limiter, pending_delay, charge_duplicates };
+        let mut shared = Shared::new(policies, notes, self.name, self.metrics);
         shared.time_limit = self.time_limit;
         Queue::from_shared(shared)
     }

@@ -22,13 +22,15 @@
 use std::num::NonZeroU64;
 
 use crate::limits::{NEAR, is_sparse};
-use crate::state::Place;
+use crate::slots::Place;
 
 #[derive(Debug)]
 pub(crate) struct Delays {
     near: Vec<Node>,
-    /// The latest one first.
-    far: Vec<Segment>,
+    /// Segments, the latest one first.
+    far: Vec<Vec<Node>>,
+    /// Where they begin: on their own, so that a search among many finds all in the nearest cache.
+    starts: Vec<Time>,
     /// How many of the far entries are what their items say.
     far_len: usize,
     /// How many there are with those that were left behind.
@@ -71,12 +73,6 @@ struct Node {
     place: Place,
 }
 
-#[derive(Debug)]
-struct Segment {
-    start: Time,
-    nodes: Vec<Node>,
-}
-
 // === impl Delays ===
 
 impl Delays {
@@ -84,6 +80,7 @@ impl Delays {
         Self {
             near: Vec::new(),
             far: Vec::new(),
+            starts: Vec::new(),
             far_len: 0,
             far_nodes: 0,
             horizon: Time::END,
@@ -157,7 +154,7 @@ impl Delays {
     /// Takes out all entries, in no order.
     pub(crate) fn drain(&mut self, owner: &mut impl Owner) -> Vec<Place> {
         let emptied = std::mem::replace(self, Self::new());
-        let nodes = emptied.near.into_iter().chain(emptied.far.into_iter().flat_map(|segment| segment.nodes));
+        let nodes = emptied.near.into_iter().chain(emptied.far.into_iter().flatten());
         let mut places = Vec::new();
         for Node { place, .. } in nodes {
             // One that was left behind belongs to an item that is taken out elsewhere, or was before.
@@ -233,8 +230,8 @@ impl Delays {
         owner.set_delay(node.place, Delay { at: Some(node.at), position: FAR });
         self.far_len += 1;
         self.far_nodes += 1;
-        let segment = self.far.partition_point(|segment| segment.start > node.at);
-        let Segment { nodes, .. } = &mut self.far[segment];
+        let segment = self.starts.partition_point(|start| *start > node.at);
+        let nodes = &mut self.far[segment];
         nodes.push(node);
         if nodes.len() >= 2 * NEAR && nodes.len() == nodes.capacity() {
             self.split(segment, owner);
@@ -244,7 +241,7 @@ impl Delays {
     /// Cuts a segment in two of about the same size, unless all in it are due at once.
     fn split(&mut self, segment: usize, owner: &mut impl Owner) {
         self.drop_stale(segment, owner);
-        let nodes = &mut self.far[segment].nodes;
+        let nodes = &mut self.far[segment];
         if nodes.len() < 2 * NEAR {
             return;
         }
@@ -252,7 +249,8 @@ impl Delays {
         let mut later = std::mem::take(&mut self.spare);
         later.reserve_exact(2 * NEAR);
         later.extend(nodes.extract_if(.., |node| node.at >= start));
-        self.far.insert(segment, Segment { start, nodes: later });
+        self.far.insert(segment, later);
+        self.starts.insert(segment, start);
     }
 
     /// Makes a later part of what is near the first segment.
@@ -270,7 +268,8 @@ impl Delays {
         }
         self.far_len += nodes.len();
         self.far_nodes += nodes.len();
-        self.far.push(Segment { start, nodes });
+        self.far.push(nodes);
+        self.starts.push(start);
         self.horizon = start;
         self.overfull = 2 * NEAR;
         self.restore(owner);
@@ -283,8 +282,9 @@ impl Delays {
             self.near.shrink_to(2 * NEAR);
         }
         while self.near.is_empty()
-            && let Some(Segment { mut nodes, .. }) = self.far.pop()
+            && let Some(mut nodes) = self.far.pop()
         {
+            self.starts.pop();
             self.far_nodes -= nodes.len();
             nodes.retain(|node| {
                 let known = owner.delay(node.place);
@@ -297,7 +297,7 @@ impl Delays {
             });
             self.far_len -= nodes.len();
             self.spare = std::mem::replace(&mut self.near, nodes);
-            self.horizon = self.far.last().map_or(Time::END, |segment| segment.start);
+            self.horizon = self.starts.last().copied().unwrap_or(Time::END);
             self.overfull = 2 * NEAR.max(self.near.len());
             self.restore(owner);
         }
@@ -320,7 +320,7 @@ impl Delays {
             // To ask the items is to wait for memory.
             return;
         }
-        let nodes = &mut self.far[segment].nodes;
+        let nodes = &mut self.far[segment];
         let before = nodes.len();
         nodes.retain(|node| owner.delay(node.place) == Delay { at: Some(node.at), position: FAR });
         self.far_nodes -= before - nodes.len();

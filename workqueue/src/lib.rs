@@ -56,6 +56,7 @@ mod processing;
 mod queue;
 mod ready;
 mod shared;
+mod slots;
 mod state;
 mod sync;
 mod threads;
@@ -70,7 +71,7 @@ pub use crate::builder::{PendingDelay, QueueBuilder};
 pub use crate::drain::NotDrained;
 pub use crate::labels::{DURATION_BUCKETS, PriorityLabels};
 pub use crate::limiter::{
-    Bucket, ItemExponentialFailure, ItemFastSlow, MaxOf, RateLimiter, WithJitter, WithMaxWait,
+    Bucket, ByFailures, ItemExponentialFailure, ItemFastSlow, MaxOf, RateLimiter, WithJitter, WithMaxWait,
     default_controller_rate_limiter, default_item_based_rate_limiter,
 };
 pub use crate::metrics::Metrics;

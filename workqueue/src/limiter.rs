@@ -57,6 +57,68 @@ pub trait RateLimiter<T>: Send + Sync {
 
     /// How many failures the item is charged with.
     fn num_requeues(&self, item: &T) -> u32;
+
+    /// Itself, if all that it asks of an item is how often it has failed, and it knows of no failure yet. A queue that owns such a
+    /// limiter counts failures beside what else it knows of an item, which spares a table, and calls nothing else of it. None by
+    /// default, and through an [`Arc`], whose other holders could ask for the count.
+    fn by_failures(&self) -> Option<&dyn ByFailures<T>> {
+        None
+    }
+}
+
+/// A limiter for which all items are alike that have failed equally often; see [`RateLimiter::by_failures`].
+///
+/// # Example
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_workqueue::{ByFailures, Queue, RateLimiter};
+/// use tokio::time::Instant;
+///
+/// /// A second more after each failure.
+/// struct Linear;
+///
+/// impl<T> ByFailures<T> for Linear {
+///     fn delay(&self, failures: u32, _now: Instant) -> Duration {
+///         Duration::from_secs(1) * failures.saturating_add(1)
+///     }
+/// }
+///
+/// impl<T> RateLimiter<T> for Linear {
+///     // The queue counts, so these are not called.
+///     fn when(&self, _item: &T) -> Duration {
+///         Duration::from_secs(1)
+///     }
+///     fn forget(&self, _item: &T) {}
+///     fn num_requeues(&self, _item: &T) -> u32 {
+///         0
+///     }
+///     fn by_failures(&self) -> Option<&dyn ByFailures<T>> {
+///         Some(self)
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// let queue = Queue::builder().rate_limiter(Linear).build();
+/// queue.add_rate_limited("flaky");
+/// assert_eq!(queue.num_requeues(&"flaky"), 1);
+/// # }
+/// ```
+pub trait ByFailures<T>: Send + Sync {
+    /// How long an item has to wait that has failed now, and so many times before.
+    fn delay(&self, failures: u32, now: Instant) -> Duration;
+
+    /// Whether it asks for failures at all. If not, none are counted: `num_requeues` is zero, and nothing need be forgotten.
+    /// Default: true.
+    fn counts(&self) -> bool {
+        true
+    }
+
+    /// A time that no delay is shorter than. The longer it is, the later the queue has to ask. Default: zero.
+    fn at_least(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// client-go's default for controllers: the longer of exponential delays per item, from 5 milliseconds to 1000 seconds,
@@ -112,6 +174,10 @@ impl<T, L: RateLimiter<T> + ?Sized> RateLimiter<T> for Box<L> {
 
     fn num_requeues(&self, item: &T) -> u32 {
         (**self).num_requeues(item)
+    }
+
+    fn by_failures(&self) -> Option<&dyn ByFailures<T>> {
+        (**self).by_failures()
     }
 }
 

@@ -16,11 +16,17 @@ pub(crate) const PATIENCE: [u32; 5] = [128, 256, 512, 512, 512];
 /// How many priorities keep their memory while nothing is queued in them. More than these are seldom in use.
 pub(crate) const KEPT_LEVELS: usize = 8;
 
-/// How many cells an index has at least: so many that it is seldom full in a queue of a few items.
-pub(crate) const LEAST_INDEX: usize = 512;
+/// How many cells a table of an index has: 4 KiB, so that a small queue takes little memory and cutting one is no pause.
+pub(crate) const INDEX_TABLE: usize = 512;
 
-/// From how many cells on an index is larger than the nearest cache of a core: 128 KiB.
-pub(crate) const LARGE_INDEX: usize = 1 << 14;
+/// How many cells of a table are filled at most. With more, a search would look at more than one line of memory.
+pub(crate) const MOST_IN_TABLE: usize = INDEX_TABLE / 8 * 5;
+
+/// How many parts the directory of an index has for each table at most: far more than hashes need that are spread evenly.
+pub(crate) const DIRECTORY_SHARE: usize = 16;
+
+/// From how many tables on an index is larger than the nearest cache of a core: 128 KiB.
+pub(crate) const LARGE_INDEX: usize = 32;
 
 /// How many additions are entered together at most: as many as a core can wait for at once.
 pub(crate) const MOST_PENDING: usize = 32;

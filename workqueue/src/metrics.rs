@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::state::Place;
+use crate::slots::Place;
 
 /// Is told what happens in a queue, for counters, gauges and histograms. Every method does nothing if it is not written.
 ///

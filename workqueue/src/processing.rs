@@ -5,7 +5,8 @@ use std::hash::Hash;
 use std::ops::Deref;
 
 use crate::queue::Handle;
-use crate::state::{Place, Taken};
+use crate::slots::Place;
+use crate::state::Taken;
 
 /// An item that is being processed, and by nobody else.
 ///

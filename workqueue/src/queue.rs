@@ -227,7 +227,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> Queue<T> {
     /// assert_eq!(Queue::new().num_requeues(&"new"), 0);
     /// ```
     pub fn num_requeues(&self, item: &T) -> u32 {
-        self.shared.limiter.num_requeues(item)
+        self.shared.num_requeues(item)
     }
 
     /// How many items are queued. Those that are processing or delayed do not count.

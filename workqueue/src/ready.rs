@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::num::NonZeroU32;
 
 use crate::limits::{AGEING, KEPT_LEVELS, is_sparse};
-use crate::state::Place;
+use crate::slots::Place;
 
 #[derive(Debug, Default)]
 pub(crate) struct Ready {

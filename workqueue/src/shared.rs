@@ -7,16 +7,18 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::metrics::Metrics;
-use crate::state::{Cause, Hashed, Now, State, Taken};
+use crate::metrics::{Metrics, Notes};
+use crate::state::{Cause, Hashed, Now, Policies, State, Taken};
 use crate::sync::{Arc, Mutex, MutexGuard};
 use crate::waiters::{WaiterId, Waiters, Wakes};
 use crate::{NotDrained, RateLimiter};
 
 pub(crate) struct Shared<T: Hash + Eq + Clone> {
     pub(crate) name: Option<Box<str>>,
-    pub(crate) limiter: Box<dyn RateLimiter<T>>,
-    pub(crate) charge_duplicates: bool,
+    limiter: Arc<dyn RateLimiter<T>>,
+    charge_duplicates: bool,
+    /// Whether it is the queue that counts failures.
+    counts_failures: bool,
     pub(crate) time_limit: Option<Duration>,
     metrics: Option<Arc<dyn Metrics>>,
     inner: Mutex<Inner<T>>,
@@ -48,15 +50,19 @@ pub(crate) enum Attempt<R> {
 
 impl<T: Hash + Eq + Clone> Shared<T> {
     pub(crate) fn new(
-        state: State<T>,
+        policies: Policies<T>,
+        notes: Option<Notes>,
         name: Option<Box<str>>,
-        limiter: Box<dyn RateLimiter<T>>,
-        charge_duplicates: bool,
         metrics: Option<Arc<dyn Metrics>>,
     ) -> Self {
+        let Policies { limiter, charge_duplicates, .. } = &policies;
+        let (limiter, charge_duplicates) = (Arc::clone(limiter), *charge_duplicates);
+        let counts_failures = policies.by_failures().is_some();
+        let state = State::new(policies, notes);
         let inner =
             Inner { state, waiters: Waiters::default(), wakes: Wakes::default(), drains: Drains::default() };
-        Self { name, limiter, charge_duplicates, time_limit: None, metrics, inner: Mutex::new(inner) }
+        let inner = Mutex::new(inner);
+        Self { name, limiter, charge_duplicates, counts_failures, time_limit: None, metrics, inner }
     }
 
     /// Runs one operation on the state and wakes whom its outcome concerns.
@@ -76,6 +82,9 @@ impl<T: Hash + Eq + Clone> Shared<T> {
 
     pub(crate) fn add_rate_limited(&self, item: T, priority: i32, most: Option<Duration>) {
         let hash = Hashed::of(&item);
+        if self.counts_failures {
+            return self.operate(|state, now| state.add_failed(item, hash, priority, most, now));
+        }
         self.operate(|state, now| {
             if state.is_shutting_down() || (!self.charge_duplicates && state.is_charged(&item, hash, now)) {
                 return;
@@ -89,14 +98,24 @@ impl<T: Hash + Eq + Clone> Shared<T> {
 
     pub(crate) fn forget(&self, item: &T) {
         // Then nobody asks whether a pending delay was charged for, and the lock can be spared.
-        if self.charge_duplicates {
+        if self.charge_duplicates && !self.counts_failures {
             return self.limiter.forget(item);
         }
         let hash = Hashed::of(item);
-        self.operate(|state, _| {
-            state.discharge(item, hash);
-            self.limiter.forget(item);
+        let _item = self.operate(|state, _| {
+            if !self.counts_failures {
+                self.limiter.forget(item);
+            }
+            state.forget(item, hash)
         });
+    }
+
+    pub(crate) fn num_requeues(&self, item: &T) -> u32 {
+        if !self.counts_failures {
+            return self.limiter.num_requeues(item);
+        }
+        let hash = Hashed::of(item);
+        self.operate(|state, _| state.failures(item, hash))
     }
 
     pub(crate) fn shut_down(&self) {

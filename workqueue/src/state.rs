@@ -5,6 +5,7 @@
 //! * *dirty*: it needs processing. A dirty item that is not being processed is in `ready`, exactly once.
 //! * *processing*: it was handed out and is not done.
 //! * *delayed*: it becomes dirty at some instant.
+//! * *failing*: it failed and was not forgotten since. Only where the limiter lets the queue count failures.
 //!
 //! Delays are promoted lazily. While anything is delayed, every operation looks at the clock and first moves what is due into
 //! the queue, so the state is at any moment what it would be if a timer had moved each entry at its instant. While nothing is,
@@ -24,21 +25,22 @@
 //! * Nothing is delayed once the queue is shutting down, and nothing becomes dirty from outside.
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash};
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use tokio::time::Instant;
 
-use crate::PendingDelay;
-use crate::delays::{Delay, Delays, Owner, Time};
+use crate::delays::{Delays, Time};
 use crate::index::Index;
 use crate::limits::{LONGEST_DELAY, MOST_PENDING, is_sparse};
 use crate::metrics::{Fact, Notes};
-use crate::ready::{Ready, Ticket};
+use crate::ready::Ready;
+use crate::slots::{Entry, Place, Slot, Slots};
+use crate::sync::Arc;
+use crate::{ByFailures, PendingDelay, RateLimiter};
 
-#[derive(Debug)]
 pub(crate) struct State<T> {
     /// The slots of items that are dirty and not processing.
     ready: Ready,
@@ -47,22 +49,27 @@ pub(crate) struct State<T> {
     free: Vec<Place>,
     index: Index,
     /// What was added and is not yet in a slot.
-    pending: Vec<Pending<T>>,
-    /// When the first delay ends of those.
+    pending: VecDeque<Pending<T>>,
+    /// When the first delay ends of those, at the earliest.
     pending_due: Option<Time>,
     delays: Delays,
     /// What delays are counted from: when the first of those that are pending was added.
     epoch: Option<Instant>,
     processing: usize,
     shutting_down: bool,
-    pending_delay: PendingDelay,
+    policies: Policies<T>,
+    /// Whether the limiter wants to know how often an item has failed, and leaves it to the queue to count.
+    counts_failures: bool,
     /// None if nobody wants to know.
     notes: Option<Notes>,
 }
 
-/// The number of a slot: its index and one, so that there can be none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place(NonZeroU32);
+/// What the builder was told.
+pub(crate) struct Policies<T> {
+    pub(crate) limiter: Arc<dyn RateLimiter<T>>,
+    pub(crate) pending_delay: PendingDelay,
+    pub(crate) charge_duplicates: bool,
+}
 
 /// The hash of an item. Computed by the caller, so that it costs no time under a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,56 +94,40 @@ pub(crate) struct Taken<T> {
     pub(crate) priority: i32,
 }
 
-#[derive(Debug)]
-struct Slots<T>(Vec<Slot<T>>);
-
-#[derive(Debug)]
-struct Slot<T> {
-    /// None if the slot is free.
-    item: Option<T>,
-    entry: Entry,
-}
-
 /// An addition that nobody has asked for yet.
 #[derive(Debug)]
 struct Pending<T> {
     item: T,
     hash: Hashed,
     priority: i32,
-    /// If it is for later.
-    delay: Option<(Time, Cause)>,
+    when: When,
 }
 
-/// What is known about one item.
+/// When an item is to be queued.
 #[derive(Debug)]
-struct Entry {
-    hash: Hashed,
-    dirty: bool,
-    processing: bool,
-    /// Whether a rate limiter was asked for the pending delay.
-    charged: bool,
-    delay: Delay,
-    /// Of what is queued or delayed, or else of what is processed.
-    priority: i32,
-    /// The priority in which it was queued, and its entry in the queue, if it is there.
-    queued_in: i32,
-    ticket: Option<Ticket>,
+enum When {
+    Now,
+    At(Time),
+    /// When the limiter says, which is to be told that the item failed then.
+    Limited(Time),
 }
 
 impl<T: Hash + Eq + Clone> State<T> {
-    pub(crate) fn new(pending_delay: PendingDelay, notes: Option<Notes>) -> Self {
+    pub(crate) fn new(policies: Policies<T>, notes: Option<Notes>) -> Self {
+        let counts_failures = policies.by_failures().is_some_and(|limiter| limiter.counts());
         Self {
             ready: Ready::default(),
-            slots: Slots(Vec::new()),
+            slots: Slots::default(),
             free: Vec::new(),
             index: Index::default(),
-            pending: Vec::new(),
+            pending: VecDeque::new(),
             pending_due: None,
             delays: Delays::new(),
             epoch: None,
             processing: 0,
             shutting_down: false,
-            pending_delay,
+            policies,
+            counts_failures,
             notes,
         }
     }
@@ -147,16 +138,20 @@ impl<T: Hash + Eq + Clone> State<T> {
             return;
         }
         if self.can_wait() {
-            return self.enter_later(Pending { item, hash, priority, delay: None });
+            return self.enter_later(Pending { item, hash, priority, when: When::Now }, None);
         }
         self.enter(item, hash, priority, now);
     }
 
     fn enter(&mut self, item: T, hash: Hashed, priority: i32, now: &Now) {
         let place = self.place(item, hash);
+        self.enter_now(place, priority, now);
+    }
+
+    fn enter_now(&mut self, place: Place, priority: i32, now: &Now) {
         let entry = self.slots.entry(place);
         entry.prioritize(priority);
-        if entry.delay.is_pending() && self.pending_delay == PendingDelay::Consume {
+        if entry.delay.is_pending() && self.policies.pending_delay == PendingDelay::Consume {
             entry.charged = false;
             self.delays.remove(place, &mut self.slots);
         }
@@ -187,14 +182,15 @@ impl<T: Hash + Eq + Clone> State<T> {
             return;
         }
         let at = self.time_after(now.instant(), delay);
-        if self.can_wait() {
-            return self.enter_later(Pending { item, hash, priority, delay: Some((at, cause)) });
+        if self.can_wait() && cause == Cause::Asked {
+            return self.enter_later(Pending { item, hash, priority, when: When::At(at) }, Some(at));
         }
-        self.enter_at(at, item, hash, priority, cause);
+        self.enter_pending();
+        let place = self.place(item, hash);
+        self.enter_at(at, place, priority, cause);
     }
 
-    fn enter_at(&mut self, at: Time, item: T, hash: Hashed, priority: i32, cause: Cause) {
-        let place = self.place(item, hash);
+    fn enter_at(&mut self, at: Time, place: Place, priority: i32, cause: Cause) {
         let entry = self.slots.entry(place);
         entry.prioritize(priority);
         entry.charged |= cause == Cause::RateLimited;
@@ -206,26 +202,82 @@ impl<T: Hash + Eq + Clone> State<T> {
         self.raise(place);
     }
 
+    /// Adds an item that has failed when the limiter says, which is asked unless that was done for a delay that is pending.
+    ///
+    /// Not for a limiter that counts failures itself.
+    pub(crate) fn add_failed(
+        &mut self,
+        item: T,
+        hash: Hashed,
+        priority: i32,
+        most: Option<Duration>,
+        now: &Now,
+    ) {
+        self.promote(now);
+        if self.shutting_down {
+            return;
+        }
+        let now = now.instant();
+        if self.can_wait() && most.is_none() {
+            let at_least = self.policies.by_failures().map(|limiter| limiter.at_least());
+            let due = self.time_after(now, at_least.unwrap_or_default());
+            let when = When::Limited(self.time(now));
+            return self.enter_later(Pending { item, hash, priority, when }, Some(due));
+        }
+        self.enter_pending();
+        self.enter_failed(now, item, hash, priority, most);
+    }
+
+    fn enter_failed(&mut self, now: Instant, item: T, hash: Hashed, priority: i32, most: Option<Duration>) {
+        let place = self.place(item, hash);
+        let Self { slots, policies, counts_failures, notes, .. } = self;
+        let entry = slots.entry(place);
+        if entry.charged && !policies.charge_duplicates {
+            return;
+        }
+        let failures = entry.failures;
+        entry.failures = if *counts_failures { failures.saturating_add(1) } else { 0 };
+        let delay = policies.by_failures().map(|limiter| limiter.delay(failures, now));
+        let delay = delay.unwrap_or_default().min(most.unwrap_or(Duration::MAX));
+        if let Some(notes) = notes {
+            notes.note(Fact::Retried);
+        }
+        if delay.is_zero() {
+            return self.enter_now(place, priority, &Now::at(now));
+        }
+        let at = self.time_after(now, delay);
+        self.enter_at(at, place, priority, Cause::RateLimited);
+    }
+
+    /// How often an item has failed, if it is the queue that counts.
+    pub(crate) fn failures(&mut self, item: &T, hash: Hashed) -> u32 {
+        self.enter_pending();
+        self.find(item, hash).map_or(0, |place| self.slots.entry(place).failures)
+    }
+
     /// Whether a rate limiter was asked for a delay that is pending.
     pub(crate) fn is_charged(&mut self, item: &T, hash: Hashed, now: &Now) -> bool {
         self.catch_up(now);
         self.find(item, hash).is_some_and(|place| self.slots.entry(place).charged)
     }
 
-    /// The limiter has forgotten the item, so that it may be asked again.
-    pub(crate) fn discharge(&mut self, item: &T, hash: Hashed) {
+    /// Forgets that an item has failed, so that the limiter may be asked again. Returns the item if nobody else needs it, to be
+    /// dropped without the lock.
+    pub(crate) fn forget(&mut self, item: &T, hash: Hashed) -> Option<T> {
         self.enter_pending();
-        if let Some(place) = self.find(item, hash) {
-            self.slots.entry(place).charged = false;
-        }
+        let place = self.find(item, hash)?;
+        let entry = self.slots.entry(place);
+        entry.charged = false;
+        entry.failures = 0;
+        self.forget_if_idle(place)
     }
 
     /// Hands out the first item, which is then being processed.
     pub(crate) fn take(&mut self, now: &Now) -> Option<Taken<T>> {
         self.catch_up(now);
         let Self { ready, slots, .. } = self;
-        let place = ready.pop(|place| slots.0[place.index()].entry.ticket)?;
-        let Slot { item, entry } = &mut slots.0[place.index()];
+        let place = ready.pop(|place| slots[place].entry.ticket)?;
+        let Slot { item, entry } = &mut slots[place];
         debug_assert!(entry.dirty && !entry.processing, "a queued item is dirty and with no worker");
         debug_assert!(item.is_some(), "a queued item has a slot");
         let item = item.clone();
@@ -291,8 +343,7 @@ impl<T: Hash + Eq + Clone> State<T> {
 
     /// When the first delay ends.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        let at = self.delays.earliest()?;
-        self.epoch.map(|epoch| epoch + Duration::from_nanos(at.nanos()))
+        self.delays.earliest().map(|at| self.instant(at))
     }
 
     /// How many items are queued, processed and delayed.
@@ -315,7 +366,7 @@ impl<T: Hash + Eq + Clone> State<T> {
     pub(crate) fn running_for(&self, least: Duration, now: &Now) -> Vec<(T, Duration)> {
         let Some(notes) = &self.notes else { return Vec::new() };
         let long = notes.running(now.instant()).filter(|(_, time)| *time >= least);
-        let item = |(place, time): (Place, Duration)| Some((self.slots.0[place.index()].item.clone()?, time));
+        let item = |(place, time): (Place, Duration)| Some((self.slots[place].item.clone()?, time));
         let mut running: Vec<_> = long.filter_map(item).collect();
         running.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
         running
@@ -326,31 +377,40 @@ impl<T: Hash + Eq + Clone> State<T> {
         self.index.is_large() && self.notes.is_none()
     }
 
-    fn enter_later(&mut self, pending: Pending<T>) {
-        if let Some((at, _)) = pending.delay {
-            self.pending_due = Some(self.pending_due.map_or(at, |due| due.min(at)));
-        }
-        self.pending.push(pending);
+    /// `due`: when it may be the first one to be due.
+    fn enter_later(&mut self, pending: Pending<T>, due: Option<Time>) {
+        self.pending_due = self.pending_due.into_iter().chain(due).min();
+        self.pending.push_back(pending);
         if self.pending.len() == MOST_PENDING {
             self.enter_pending();
         }
     }
 
     /// Enters what was added. Whatever asks for more than additions do has to call this first.
+    #[inline]
     pub(crate) fn enter_pending(&mut self) {
-        if self.pending.is_empty() {
-            return;
+        if !self.pending.is_empty() {
+            self.enter_all_pending();
         }
-        self.pending_due = None;
-        let mut pending = std::mem::take(&mut self.pending);
-        self.index.fetch(pending.iter().map(|pending| pending.hash));
-        for Pending { item, hash, priority, delay } in pending.drain(..) {
-            match delay {
-                None => self.enter(item, hash, priority, &Now::default()),
-                Some((at, cause)) => self.enter_at(at, item, hash, priority, cause),
+    }
+
+    fn enter_all_pending(&mut self) {
+        self.index.fetch(self.pending.iter().map(|pending| pending.hash));
+        // One by one, so that what panics takes no other along.
+        while let Some(Pending { item, hash, priority, when }) = self.pending.pop_front() {
+            match when {
+                When::Now => self.enter(item, hash, priority, &Now::default()),
+                When::At(at) => {
+                    let place = self.place(item, hash);
+                    self.enter_at(at, place, priority, Cause::Asked);
+                }
+                When::Limited(failed) => {
+                    self.enter_failed(self.instant(failed), item, hash, priority, None);
+                }
             }
         }
-        self.pending = pending;
+        // Not before: until then it says that there is an epoch.
+        self.pending_due = None;
     }
 
     /// Makes the state what it would be if everything had been done in its time.
@@ -387,6 +447,12 @@ impl<T: Hash + Eq + Clone> State<T> {
         Time::from_nanos(since.as_secs().saturating_mul(1_000_000_000) + u64::from(since.subsec_nanos()))
     }
 
+    /// Of a time that there is, so that there is an epoch.
+    fn instant(&self, at: Time) -> Instant {
+        let since = Duration::from_nanos(at.nanos());
+        self.epoch.map_or_else(Instant::now, |epoch| epoch + since)
+    }
+
     /// When a delay ends that begins now.
     fn time_after(&mut self, now: Instant, delay: Duration) -> Time {
         if self.delays.is_empty() && self.pending_due.is_none() {
@@ -420,14 +486,14 @@ impl<T: Hash + Eq + Clone> State<T> {
     /// Lets an item that is queued have a higher priority, if it has one now.
     fn raise(&mut self, place: Place) {
         let Self { ready, slots, notes, .. } = self;
-        let Entry { priority, queued_in, ticket, .. } = slots.0[place.index()].entry;
+        let Entry { priority, queued_in, ticket, .. } = slots[place].entry;
         if ticket.is_none() || priority <= queued_in {
             return;
         }
         if let Some(notes) = notes {
             notes.note(Fact::Raised { from: queued_in, to: priority });
         }
-        let ticket = ready.raise(place, priority, |place| slots.0[place.index()].entry.ticket);
+        let ticket = ready.raise(place, priority, |place| slots[place].entry.ticket);
         let entry = slots.entry(place);
         entry.ticket = Some(ticket);
         entry.queued_in = priority;
@@ -444,32 +510,29 @@ impl<T: Hash + Eq + Clone> State<T> {
             Ok(place) => return place,
             Err(vacant) => vacant,
         };
-        let filled = Slot { item: Some(item), entry: Entry::new(hash) };
         let place = match free.pop() {
             Some(place) => {
-                slots.0[place.index()] = filled;
+                slots[place] = Slot { item: Some(item), entry: Entry::new(hash) };
                 place
             }
-            None => {
-                slots.0.push(filled);
-                Place::last_of(slots.0.len())
-            }
+            None => slots.push(Slot { item: Some(item), entry: Entry::new(hash) }),
         };
-        index.insert(vacant, place, |place| slots.hash(place));
+        let current = slots.len() - free.len();
+        index.insert(vacant, place, current, |place| slots.hash(place));
         place
     }
 
     /// Frees the slot of an item that has no state any more, and returns the item.
     fn forget_if_idle(&mut self, place: Place) -> Option<T> {
-        let Slot { item, entry } = &mut self.slots.0[place.index()];
+        let Slot { item, entry } = &mut self.slots[place];
         if !entry.is_idle() {
             return None;
         }
         let item = item.take();
         self.free.push(place);
-        if self.free.len() == self.slots.0.len() && is_sparse(0, self.slots.0.capacity()) {
+        if self.free.len() == self.slots.len() && is_sparse(0, self.slots.capacity()) {
             // Slots are known by their numbers, so only when there are none can they move.
-            (self.slots.0, self.free, self.index) = (Vec::new(), Vec::new(), Index::default());
+            (self.slots, self.free, self.index) = (Slots::default(), Vec::new(), Index::default());
             if let Some(notes) = &mut self.notes {
                 notes.forget_places();
             }
@@ -478,40 +541,21 @@ impl<T: Hash + Eq + Clone> State<T> {
     }
 }
 
-// === impl Slots ===
+// === impl Policies ===
 
-impl<T> Slots<T> {
-    fn entry(&mut self, place: Place) -> &mut Entry {
-        &mut self.0[place.index()].entry
-    }
-
-    /// The hash of the item in a slot, if there is one.
-    fn hash(&self, place: Place) -> Option<Hashed> {
-        let slot = &self.0[place.index()];
-        slot.item.as_ref().map(|_| slot.entry.hash)
-    }
-}
-
-impl<T: Eq> Slots<T> {
-    fn holds(&self, place: Place, item: &T) -> bool {
-        self.0[place.index()].item.as_ref() == Some(item)
-    }
-}
-
-impl<T> Owner for Slots<T> {
-    fn delay(&self, place: Place) -> Delay {
-        // What was left behind may be from before all slots were given back.
-        self.0.get(place.index()).map(|slot| slot.entry.delay).unwrap_or_default()
-    }
-
-    fn set_delay(&mut self, place: Place, delay: Delay) {
-        self.0[place.index()].entry.delay = delay;
+impl<T> Policies<T> {
+    /// The limiter, if it lets the queue count failures.
+    pub(crate) fn by_failures(&self) -> Option<&dyn ByFailures<T>> {
+        // Not what an `Arc` says of itself.
+        (*self.limiter).by_failures()
     }
 }
 
 // === impl Hashed ===
 
 impl Hashed {
+    pub(crate) const ZERO: Self = Self(0);
+
     pub(crate) fn of<T: Hash>(item: &T) -> Self {
         let hash = FixedState::default().hash_one(item);
         Self((hash ^ (hash >> 32)) as u32)
@@ -522,26 +566,9 @@ impl Hashed {
     }
 }
 
-// === impl Place ===
-
-impl Place {
-    /// # Panics
-    ///
-    /// With more than 4 billion different items, whose slots alone would take 100 GiB and more.
-    pub(crate) fn last_of(slots: usize) -> Self {
-        #[allow(clippy::expect_used, reason = "memory ends long before")]
-        Self(u32::try_from(slots).ok().and_then(NonZeroU32::new).expect("a queue holds 1 to u32::MAX items"))
-    }
-
-    pub(crate) fn index(self) -> usize {
-        self.0.get() as usize - 1
-    }
-}
-
 // === impl Now ===
 
 impl Now {
-    #[cfg(test)]
     pub(crate) fn at(instant: Instant) -> Self {
         Self(Cell::new(Some(instant)))
     }
@@ -552,33 +579,6 @@ impl Now {
             self.0.set(Some(now));
             now
         })
-    }
-}
-
-// === impl Entry ===
-
-impl Entry {
-    fn new(hash: Hashed) -> Self {
-        Self {
-            hash,
-            dirty: false,
-            processing: false,
-            charged: false,
-            delay: Delay::default(),
-            priority: 0,
-            queued_in: 0,
-            ticket: None,
-        }
-    }
-
-    /// Takes note of a priority. Of several additions the highest counts.
-    fn prioritize(&mut self, priority: i32) {
-        let is_pending = self.dirty || self.delay.is_pending();
-        self.priority = if is_pending { self.priority.max(priority) } else { priority };
-    }
-
-    fn is_idle(&self) -> bool {
-        !self.dirty && !self.processing && !self.delay.is_pending()
     }
 }
 

@@ -5,7 +5,7 @@ pub(crate) use self::modelled::{Mutex, MutexGuard};
 #[cfg(not(test))]
 pub(crate) use self::real::{Mutex, MutexGuard};
 pub(crate) use std::sync::Arc;
-pub(crate) use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 mod real {
     use std::hint;

@@ -204,3 +204,50 @@ async fn limiters_of_limiters_hand_the_time_on() {
     assert_eq!(limiter.when_at(&1, now), ms(1000));
     assert_eq!(limiter.when_at(&1, now + ms(1500)), ms(500));
 }
+
+/// The queue counts for a limiter that asks how often an item has failed, and no more. What comes out is the same.
+#[tokio::test(start_paused = true)]
+async fn a_queue_that_counts_failures_gives_the_same_delays() {
+    type Limiter = Box<dyn RateLimiter<&'static str>>;
+    let limiters: [fn() -> Limiter; 7] = [
+        || Box::new(ItemExponentialFailure::new(ms(1), ms(50))),
+        || Box::new(ItemFastSlow::new(ms(5), ms(70), 3)),
+        || Box::new(Bucket::new(10.0, 2)),
+        || Box::new(default_controller_rate_limiter()),
+        || Box::new(WithMaxWait::new(ItemExponentialFailure::new(ms(1), ms(1000)), ms(6))),
+        || Box::new(WithJitter::new(ItemExponentialFailure::new(ms(1), ms(1000)), 0.0, 7)),
+        || Box::new(MaxOf::new([Box::new(Arc::new(ItemExponentialFailure::new(ms(1), ms(50)))) as Limiter])),
+    ];
+    for (number, limiter) in limiters.into_iter().enumerate() {
+        let (queue, alone) = (Queue::builder().rate_limiter(limiter()).build(), limiter());
+        assert_eq!(limiter().by_failures().is_some(), number != 6, "limiter {number}");
+        for failures in 1..=8 {
+            let began = tokio::time::Instant::now();
+            queue.add_rate_limited("one");
+            let expected = alone.when_at(&"one", began);
+            drop(queue.get().await.unwrap());
+            // To the whole millisecond, which is the grain of tokio's timers.
+            let waited = began.elapsed().as_millis();
+            assert!((expected.as_millis()..=expected.as_millis() + 1).contains(&waited), "limiter {number}");
+            assert_eq!(queue.num_requeues(&"one"), alone.num_requeues(&"one"), "limiter {number}");
+            assert!(number == 2 || queue.num_requeues(&"one") == failures);
+        }
+        queue.forget(&"one");
+        assert_eq!(queue.num_requeues(&"one"), 0, "limiter {number}");
+    }
+}
+
+/// Whoever else holds a limiter, or has asked it before, finds in it what the queue charges.
+#[tokio::test(start_paused = true)]
+async fn a_limiter_that_others_ask_counts_for_itself() {
+    let shared = Arc::new(ItemExponentialFailure::new(ms(1), ms(1000)));
+    let queue = Queue::builder().rate_limiter(Arc::clone(&shared)).build();
+    queue.add_rate_limited("one");
+    assert_eq!(shared.num_requeues(&"one"), 1);
+
+    let used = ItemExponentialFailure::new(ms(1), ms(1000));
+    used.when(&"one");
+    let queue = Queue::builder().rate_limiter(used).build();
+    queue.add_rate_limited("one");
+    assert_eq!(queue.num_requeues(&"one"), 2);
+}

@@ -3,10 +3,14 @@
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use lariat_workqueue::{ItemExponentialFailure, PendingDelay, Processing, Queue, RateLimiter};
+use lariat_workqueue::{
+    ByFailures, ItemExponentialFailure, PendingDelay, Processing, Queue, QueueBuilder, RateLimiter,
+};
+use tokio::time::Instant;
 
 use crate::support::{Call, Random};
 
@@ -25,6 +29,8 @@ struct Model {
     failures: BTreeMap<u64, u32>,
     consume: bool,
     charge_duplicates: bool,
+    /// How often the limiter was asked, if it is one for which the queue counts failures.
+    asked: Option<u64>,
     shut_down: bool,
 }
 
@@ -64,7 +70,14 @@ impl Model {
         let failures = self.failures.entry(item).or_default();
         *failures += 1;
         let delay = (1_000_000 << (*failures - 1).min(20)).min(500_000_000);
-        self.add_after(item, delay + item);
+        let apart = match &mut self.asked {
+            None => item,
+            Some(asked) => {
+                *asked += 1;
+                2 * *asked + 1
+            }
+        };
+        self.add_after(item, delay + apart);
         self.charged.insert(item);
     }
 
@@ -121,6 +134,49 @@ impl RateLimiter<u64> for Apart {
     }
 }
 
+/// Exponential delays that differ each time in their nanoseconds.
+struct Counted {
+    limiter: ItemExponentialFailure<u64>,
+    asked: AtomicU64,
+}
+
+impl ByFailures<u64> for Counted {
+    fn delay(&self, failures: u32, now: Instant) -> Duration {
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        self.limiter.delay(failures, now) + Duration::from_nanos(2 * asked + 1)
+    }
+
+    fn at_least(&self) -> Duration {
+        ByFailures::at_least(&self.limiter)
+    }
+}
+
+impl RateLimiter<u64> for Counted {
+    fn when(&self, item: &u64) -> Duration {
+        unreachable!("{item} is counted by the queue")
+    }
+
+    fn forget(&self, item: &u64) {
+        unreachable!("{item} is counted by the queue")
+    }
+
+    fn num_requeues(&self, item: &u64) -> u32 {
+        unreachable!("{item} is counted by the queue")
+    }
+
+    fn by_failures(&self) -> Option<&dyn ByFailures<u64>> {
+        Some(self)
+    }
+}
+
+fn with_limiter(counted: bool) -> QueueBuilder<u64> {
+    let limiter = ItemExponentialFailure::new(Duration::from_millis(1), Duration::from_millis(500));
+    match counted {
+        true => Queue::builder().rate_limiter(Counted { limiter, asked: AtomicU64::new(0) }),
+        false => Queue::builder().rate_limiter(Apart(limiter)),
+    }
+}
+
 struct Run {
     random: Random,
     model: Model,
@@ -131,11 +187,8 @@ struct Run {
 impl Run {
     fn new(seed: u64) -> Self {
         let (consume, charge_duplicates) = (seed & 1 == 0, seed & 2 == 0);
-        let queue = Queue::builder()
-            .rate_limiter(Apart(ItemExponentialFailure::new(
-                Duration::from_millis(1),
-                Duration::from_millis(500),
-            )))
+        let counted = seed & 8 == 0;
+        let queue = with_limiter(counted)
             .pending_delay(if consume { PendingDelay::Consume } else { PendingDelay::Keep })
             .charge_duplicates(charge_duplicates)
             .build();
@@ -143,7 +196,8 @@ impl Run {
             // So many others that an addition need not be entered at once. They never come.
             (0..10_000).for_each(|other| queue.add_after(ITEMS + other, Duration::from_secs(1 << 30)));
         }
-        let model = Model { consume, charge_duplicates, ..Model::default() };
+        let asked = counted.then_some(0);
+        let model = Model { consume, charge_duplicates, asked, ..Model::default() };
         Self { random: Random(seed), model, queue, held: Vec::new() }
     }
 
@@ -190,7 +244,7 @@ impl Run {
 
 #[tokio::test(start_paused = true)]
 async fn the_queue_does_what_the_model_does() {
-    for seed in 0..8 {
+    for seed in 0..16 {
         let mut run = Run::new(seed);
         for step in 0..STEPS {
             if step == STEPS - 100 {
@@ -228,7 +282,7 @@ async fn the_queue_does_what_the_model_does() {
 /// nothing asks the queue anything. Even so an item must never lie in the queue while somebody waits.
 #[tokio::test(start_paused = true)]
 async fn no_wake_up_is_lost() {
-    for seed in 0..8 {
+    for seed in 0..16 {
         let mut run = Run::new(seed);
         let mut calls: Vec<Call<Option<Processing<u64>>>> = Vec::new();
         for step in 0..STEPS {

@@ -9,6 +9,7 @@
 //! - What `serde_json` decodes, [`from_str`] decodes.
 //! - The reader finds less wrong in one place only: within an object or array that is passed over it looks at strings and brackets.
 
+mod marks;
 mod numbers;
 mod reader;
 mod skip;

@@ -3,18 +3,7 @@
 //! Blocks of 64 bytes are looked at as sets of bits: which bytes are quotes, which are within strings, which open and which close.
 //! Only in a block that may close more than is open it matters in which order they do.
 
-use wide::u8x16;
-
-const BLOCK: usize = 64;
-
-/// Which bytes of a block are what, the first one in the lowest bit.
-struct Marks {
-    quotes: u64,
-    slashes: u64,
-    opens: u64,
-    closes: u64,
-    controls: u64,
-}
+use super::marks::{BLOCK, Marks};
 
 /// Where the object or array that begins at `start` ends: after its last byte. None if it does not, or holds a string with a
 /// control character.
@@ -82,26 +71,6 @@ fn parity(mut bits: u64) -> u64 {
         bits ^= bits << shift;
     }
     bits
-}
-
-impl Marks {
-    #[inline]
-    fn of(block: &[u8; BLOCK]) -> Self {
-        let vectors = block.as_chunks::<16>().0;
-        let mut marks = Self { quotes: 0, slashes: 0, opens: 0, closes: 0, controls: 0 };
-        for (nth, bytes) in vectors.iter().enumerate() {
-            let bytes = u8x16::new(*bytes);
-            let bits = |set: u8x16| u64::from(set.to_bitmask()) << (16 * nth);
-            // Brackets and braces differ in one bit.
-            let brackets = bytes | u8x16::splat(0x20);
-            marks.quotes |= bits(bytes.simd_eq(u8x16::splat(b'"')));
-            marks.slashes |= bits(bytes.simd_eq(u8x16::splat(b'\\')));
-            marks.opens |= bits(brackets.simd_eq(u8x16::splat(b'{')));
-            marks.closes |= bits(brackets.simd_eq(u8x16::splat(b'}')));
-            marks.controls |= bits(bytes.simd_eq(bytes.min(u8x16::splat(0x1f))));
-        }
-        marks
-    }
 }
 
 #[cfg(test)]

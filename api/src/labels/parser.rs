@@ -99,7 +99,11 @@ impl<'a> Parser<'a> {
                 };
                 let values = match operator {
                     Operator::In | Operator::NotIn => self.values()?,
-                    _ => BTreeSet::from([self.value()?]),
+                    _ => {
+                        let mut one = BTreeSet::new();
+                        one.insert(self.value()?);
+                        one
+                    }
                 };
                 Requirement::new(key, operator, values)
             }

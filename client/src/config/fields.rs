@@ -111,7 +111,11 @@ impl<'a> Fields<'a> {
     ) -> Result<BTreeMap<String, T>, Misfit> {
         let object = self.object(key)?;
         let Some(map) = object.map else { return Ok(BTreeMap::new()) };
-        map.keys().map(|key| Ok((key.clone(), read(&object, key)?))).collect()
+        let mut fields = BTreeMap::new();
+        for key in map.keys() {
+            fields.insert(key.clone(), read(&object, key)?);
+        }
+        Ok(fields)
     }
 
     fn value(&self, key: &str) -> &'a Value {

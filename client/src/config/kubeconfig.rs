@@ -1,7 +1,5 @@
 //! What a kubeconfig file holds, and how several of them become one.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry as Slot;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf, absolute};
@@ -13,6 +11,7 @@ use super::error::ConfigError;
 use super::fields::{Fields, Misfit};
 use super::impersonation::Impersonation;
 use super::secret::Secret;
+use super::yaml::{Place, first_document};
 
 /// One or several kubeconfigs. Paths in it are resolved, nothing else is checked.
 #[derive(Debug, Default)]
@@ -20,10 +19,14 @@ pub(super) struct Kubeconfig {
     /// The files that it is made of, also those that did not exist.
     pub(super) files: Vec<PathBuf>,
     pub(super) current_context: String,
-    pub(super) clusters: BTreeMap<String, Cluster>,
-    pub(super) users: BTreeMap<String, User>,
-    pub(super) contexts: BTreeMap<String, Context>,
+    pub(super) clusters: Named<Cluster>,
+    pub(super) users: Named<User>,
+    pub(super) contexts: Named<Context>,
 }
+
+/// Entries by their names. There are few, so they are looked for one by one.
+#[derive(Debug)]
+pub(super) struct Named<T>(Vec<(String, T)>);
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cluster {
@@ -83,7 +86,7 @@ impl Kubeconfig {
             |source| ConfigError::Read { what: "the kubeconfig".to_owned(), path: file.to_owned(), source };
         let bytes = fs::read(file).map_err(unreadable)?;
         let folder = absolute(file).map_err(unreadable)?.parent().map(Path::to_owned).unwrap_or_default();
-        let document = document(&bytes).map_err(|(line, column)| ConfigError::Syntax {
+        let document = first_document(&bytes).map_err(|Place { line, column }| ConfigError::Syntax {
             path: file.to_owned(),
             line,
             column,
@@ -99,31 +102,32 @@ impl Kubeconfig {
         if self.current_context.is_empty() {
             self.current_context = later.current_context;
         }
-        merge_map(&mut self.clusters, later.clusters);
-        merge_map(&mut self.users, later.users);
-        merge_map(&mut self.contexts, later.contexts);
+        self.clusters.merge(later.clusters);
+        self.users.merge(later.users);
+        self.contexts.merge(later.contexts);
     }
 }
 
-fn merge_map<T>(first: &mut BTreeMap<String, T>, later: BTreeMap<String, T>) {
-    for (name, value) in later {
-        first.entry(name).or_insert(value);
+// === impl Named ===
+
+impl<T> Named<T> {
+    pub(super) fn get(&self, name: &str) -> Option<&T> {
+        self.0.iter().find_map(|(known, entry)| (known == name).then_some(entry))
+    }
+
+    /// Adds those that are not there yet.
+    fn merge(&mut self, later: Self) {
+        for (name, entry) in later.0 {
+            if self.get(&name).is_none() {
+                self.0.push((name, entry));
+            }
+        }
     }
 }
 
-/// The first document of a YAML or JSON text (null if there is none), or where it is broken.
-///
-/// Scalars are typed as in YAML 1.1, which is what kubectl reads: an unquoted `y` is a boolean.
-fn document(bytes: &[u8]) -> Result<Value, (u64, u64)> {
-    let mut options = serde_saphyr::Options::default();
-    options.with_snippet = false;
-    options.duplicate_keys = serde_saphyr::options::DuplicateKeyPolicy::LastWins;
-    let mut rest = bytes;
-    match serde_saphyr::read_with_options(&mut rest, options).next() {
-        None => Ok(Value::Null),
-        Some(Ok(value)) => Ok(value),
-        // Its text may quote the document.
-        Some(Err(error)) => Err(error.location().map_or((0, 0), |at| (at.line(), at.column()))),
+impl<T> Default for Named<T> {
+    fn default() -> Self {
+        Self(Vec::new())
     }
 }
 
@@ -249,22 +253,20 @@ fn named<T>(
     list: &str,
     inner: &str,
     read: impl Fn(&Fields<'_>) -> Result<T, Misfit>,
-) -> Result<BTreeMap<String, T>, Misfit> {
-    let mut map = BTreeMap::new();
+) -> Result<Named<T>, Misfit> {
+    let mut entries = Named::default();
     for (item, at) in root.list(list)? {
         let item = Fields::of(item, at)?;
         let name = item.text("name")?;
         let item = item.called(format!("{list}[{name}]"));
         let value = read(&item.object(inner)?)?;
-        match map.entry(name) {
-            Slot::Vacant(slot) => slot.insert(value),
-            Slot::Occupied(_) => {
-                let reason = "this name is defined twice; rename or remove one".to_owned();
-                return Err(Misfit { at: item.at().to_owned(), reason });
-            }
-        };
+        if entries.get(&name).is_some() {
+            let reason = "this name is defined twice; rename or remove one".to_owned();
+            return Err(Misfit { at: item.at().to_owned(), reason });
+        }
+        entries.0.push((name, value));
     }
-    Ok(map)
+    Ok(entries)
 }
 
 fn expect_one_of(root: &Fields<'_>, key: &str, allowed: &[&str]) -> Result<(), Misfit> {

@@ -41,6 +41,7 @@ mod sources;
 mod tls;
 mod token_file;
 mod transport;
+mod yaml;
 
 use http::Uri;
 use http::uri::Scheme;

@@ -9,7 +9,7 @@ mod scan;
 mod watch;
 
 use bytes::Bytes;
-use lariat_api::{Object, ObjectKey, ObjectMeta};
+use lariat_api::{Object, ObjectKey, PartialObjectMetadata};
 use serde::Deserialize;
 
 pub use list::{ListDecoder, ListError};
@@ -52,20 +52,7 @@ impl Undecodable {
 
     /// The object's key, if at least its metadata can be read.
     pub fn key(&self) -> Option<ObjectKey> {
-        #[derive(Deserialize)]
-        struct Partial {
-            metadata: ObjectMeta,
-        }
-
-        impl Object for Partial {
-            type Meta = ObjectMeta;
-
-            fn meta(&self) -> &ObjectMeta {
-                &self.metadata
-            }
-        }
-
-        serde_json::from_slice::<Partial>(&self.raw).ok()?.key().ok()
+        serde_json::from_str::<PartialObjectMetadata>(str::from_utf8(&self.raw).ok()?).ok()?.key().ok()
     }
 
     fn label(&self) -> String {

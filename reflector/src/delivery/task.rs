@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use lariat_api::Object;
+use tokio::task::JoinSet;
 
 use super::{Ends, Event, Queue};
 use crate::handler::EventHandler;
@@ -33,7 +34,11 @@ pub(crate) struct Delivery<K> {
 const BATCH: usize = 64;
 
 impl<K: Object> Delivery<K> {
-    /// Calls the handler until its queue is closed and empty.
+    /// Has a task call the handler until its queue is closed and empty.
+    pub(crate) fn spawn(self, on: &mut JoinSet<()>) {
+        spawn(Box::pin(self.run()), on);
+    }
+
     pub(crate) async fn run(mut self) {
         let queue: Arc<Queue<K>> = self.ends.queue.clone();
         let mut batch = VecDeque::new();
@@ -73,6 +78,11 @@ impl<K: Object> Delivery<K> {
             tracing::error!(informer, "an event handler panicked; its later calls still come");
         }
     }
+}
+
+/// A future of one type, since for each other one tokio's tasks would be compiled anew.
+fn spawn(run: Pin<Box<dyn Future<Output = ()> + Send>>, on: &mut JoinSet<()>) {
+    on.spawn(run);
 }
 
 fn call<K: Object>(handler: &dyn EventHandler<K>, event: &Event<K>) {

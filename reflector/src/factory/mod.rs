@@ -149,6 +149,7 @@ impl InformerFactory {
     }
 
     /// The informer of a kind that is known only at run time, with objects as they come.
+    #[inline] // so that it is compiled where somebody calls it, and only there
     pub fn dynamic(&self, kind: Kind) -> Informer<DynamicObject> {
         self.informer_of(kind)
     }
@@ -156,6 +157,7 @@ impl InformerFactory {
     /// The informer of the metadata of a kind. The server is asked for nothing else.
     ///
     /// Its name ends in `:metadata`.
+    #[inline] // so that it is compiled where somebody calls it, and only there
     pub fn metadata(&self, kind: Kind) -> Informer<PartialObjectMetadata> {
         self.informer_of(kind)
     }

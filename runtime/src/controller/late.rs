@@ -1,6 +1,5 @@
 //! What a queue is given after it was made: it is there before its controller is complete, so that keys can be added at any time.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -70,7 +69,8 @@ pub(crate) struct LateMetrics {
 
 #[derive(Default)]
 struct Early {
-    depth: BTreeMap<i32, i64>,
+    /// By priority, of which there are few.
+    depth: Vec<(i32, i64)>,
     retries: u64,
 }
 
@@ -102,27 +102,30 @@ impl LateMetrics {
     }
 }
 
+impl Early {
+    fn count(&mut self, priority: i32, by: i64) {
+        match self.depth.iter_mut().find(|(known, _)| *known == priority) {
+            Some((_, depth)) => *depth += by,
+            None => self.depth.push((priority, by)),
+        }
+    }
+}
+
 impl Metrics for LateMetrics {
     fn added(&self, queue: &str, priority: i32) {
-        self.report(
-            |metrics| metrics.added(queue, priority),
-            |early| *early.depth.entry(priority).or_default() += 1,
-        );
+        self.report(|metrics| metrics.added(queue, priority), |early| early.count(priority, 1));
     }
 
     fn taken(&self, queue: &str, priority: i32, waited: Duration) {
-        self.report(
-            |metrics| metrics.taken(queue, priority, waited),
-            |early| *early.depth.entry(priority).or_default() -= 1,
-        );
+        self.report(|metrics| metrics.taken(queue, priority, waited), |early| early.count(priority, -1));
     }
 
     fn raised(&self, queue: &str, from: i32, to: i32) {
         self.report(
             |metrics| metrics.raised(queue, from, to),
             |early| {
-                *early.depth.entry(from).or_default() -= 1;
-                *early.depth.entry(to).or_default() += 1;
+                early.count(from, -1);
+                early.count(to, 1);
             },
         );
     }

@@ -70,10 +70,12 @@ impl Desk {
         for number in 0..self.workers {
             let (desk, common, handler) = (self.clone(), common.clone(), handler.clone());
             let worker = Worker { desk, common, handler, room: room.clone(), number };
-            tasks.spawn(async move { worker.run().await });
+            let run: Boxed<'static, ()> = Box::pin(async move { worker.run().await });
+            tasks.spawn(run);
         }
         drop(room);
-        tasks.spawn(host(self.clone(), guests, common.stop.clone()));
+        let host: Boxed<'static, ()> = Box::pin(host(self.clone(), guests, common.stop.clone()));
+        tasks.spawn(host);
         while tasks.join_next().await.is_some() {}
     }
 }
@@ -90,10 +92,11 @@ async fn host(desk: Arc<Desk>, mut guests: mpsc::UnboundedReceiver<Guest>, stop:
                 None => return,
                 Some(Guest { item, unseen }) => {
                     let queue = desk.queue.clone();
-                    waiting.spawn(async move {
+                    let wait: Boxed<'static, ()> = Box::pin(async move {
                         Pending::all_shown(&unseen).await;
                         queue.add_with(item.clone(), again(&item));
                     });
+                    waiting.spawn(wait);
                 }
             },
             Some(_) = waiting.join_next() => {}

@@ -1,7 +1,9 @@
 use std::fmt::{self, Display, Formatter};
 use std::time::SystemTime;
 
-use lariat_api::{DynamicObject, Kind, Object, Resource};
+use lariat_api::{DynamicObject, Kind, Object, ObjectMeta, Resource};
+use serde::de::{Deserialize, Deserializer, IgnoredAny};
+use serde::ser::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::time::rfc3339;
@@ -108,6 +110,30 @@ impl ObjectReference {
     }
 }
 
+/// An event as it is sent. Nobody looks at what the server makes of it.
+#[derive(Default)]
+pub(crate) struct Written(pub(crate) DynamicObject);
+
+impl Object for Written {
+    type Meta = ObjectMeta;
+
+    fn meta(&self) -> &ObjectMeta {
+        self.0.meta()
+    }
+}
+
+impl Serialize for Written {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Written {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Self::default())
+    }
+}
+
 impl Display for EventType {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -127,7 +153,7 @@ impl Observed {
     }
 
     /// The whole event.
-    pub(crate) fn object(&self) -> DynamicObject {
+    pub(crate) fn object(&self) -> Written {
         let Told { involved, event_type, reason, message, component, host, name, .. } = &self.told;
         let mut object =
             DynamicObject { api_version: "v1".into(), kind: "Event".into(), ..DynamicObject::default() };
@@ -145,7 +171,7 @@ impl Observed {
         if let Value::Object(fields) = fields {
             object.other = fields;
         }
-        object
+        Written(object)
     }
 
     /// What is new in an event that was written before.

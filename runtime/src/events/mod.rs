@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use lariat_api::{Clock, DynamicObject, Kind, ObjectKey, Randomness, Resource};
+use lariat_api::{Clock, Kind, ObjectKey, Randomness, Resource};
 use lariat_client::{Api, Client, Error, Patch, PatchParams};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use self::correlator::{Action, Correlator, CorrelatorOptions, event_name};
 pub use self::event::{EventType, ObjectReference};
-use self::event::{Observed, Told};
+use self::event::{Observed, Told, Written};
 use crate::limits::{EVENT_ATTEMPTS, EVENT_QUEUE, EVENT_RETRY};
 use crate::time::nanos;
 
@@ -171,7 +171,7 @@ impl Broadcaster {
 }
 
 struct Sender {
-    api: Api<DynamicObject>,
+    api: Api<Written>,
     randomness: Randomness,
     correlator: Correlator,
 }

@@ -117,13 +117,18 @@ pub async fn wait_for<K: Object + DeserializeOwned>(
 /// # Ok(())
 /// # }
 /// ```
-pub async fn wait_for_crd(client: &Client, name: &str, within: Duration) -> Result<(), WaitError> {
+#[inline] // with an informer of its own, which is compiled where somebody calls it, and only there
+pub fn wait_for_crd(
+    client: &Client,
+    name: &str,
+    within: Duration,
+) -> impl Future<Output = Result<(), WaitError>> + Send {
     let definitions = Api::<DynamicObject>::of_kind(client.clone(), DEFINITIONS, "");
-    wait_for(&definitions, &ObjectKey::new("", name), within, |definition| {
-        definition.is_some_and(is_established)
-    })
-    .await
-    .map(drop)
+    let key = ObjectKey::new("", name);
+    async move {
+        let is_served = |definition: Option<&DynamicObject>| definition.is_some_and(is_established);
+        wait_for(&definitions, &key, within, is_served).await.map(drop)
+    }
 }
 
 /// Has a definition of a custom resource be as it is here, by server-side apply, and waits until the resource is served.
@@ -140,13 +145,21 @@ pub async fn wait_for_crd(client: &Client, name: &str, within: Duration) -> Resu
 /// # Ok(())
 /// # }
 /// ```
-pub async fn install_crd(client: &Client, definition: Value, within: Duration) -> Result<(), WaitError> {
-    let name = definition["metadata"]["name"].as_str().ok_or(WaitError::NoName)?.to_owned();
-    let definitions = Api::<DynamicObject>::of_kind(client.clone(), DEFINITIONS, "");
-    let params = PatchParams { field_manager: "lariat".into(), force: true, dry_run: false };
-    let (key, patch) = (ObjectKey::new("", &name), Patch::Apply(definition));
-    definitions.patch(&key, &patch, &params).await.map_err(WaitError::Refused)?;
-    wait_for_crd(client, &name, within).await
+#[inline] // as `wait_for_crd`
+pub fn install_crd(
+    client: &Client,
+    definition: Value,
+    within: Duration,
+) -> impl Future<Output = Result<(), WaitError>> + Send {
+    let client = client.clone();
+    async move {
+        let name = definition["metadata"]["name"].as_str().ok_or(WaitError::NoName)?.to_owned();
+        let definitions = Api::<DynamicObject>::of_kind(client.clone(), DEFINITIONS, "");
+        let params = PatchParams { field_manager: "lariat".into(), force: true, dry_run: false };
+        let (key, patch) = (ObjectKey::new("", &name), Patch::Apply(definition));
+        definitions.patch(&key, &patch, &params).await.map_err(WaitError::Refused)?;
+        wait_for_crd(&client, &name, within).await
+    }
 }
 
 fn is_established(definition: &DynamicObject) -> bool {

@@ -72,16 +72,19 @@ impl LeaseElector {
     }
 }
 
+/// All of it is inlined, so that it is compiled in the programs that elect, and only there.
 impl Elector for LeaseElector {
     fn name(&self) -> &str {
         self.lock.name()
     }
 
+    #[inline]
     fn attach(&self, events: Recorder, slow_path: Box<dyn Fn() + Send + Sync>) {
         // A second manager would be told by the first one's means, which is as good.
         let _ = self.telling.manager.set((events, slow_path));
     }
 
+    #[inline]
     fn acquire(&self) -> Boxed<'_, Result<Term, BoxError>> {
         Box::pin(async {
             let mut candidate = Candidate::new(self.lock.clone(), self.config.clone())?;
@@ -113,6 +116,7 @@ impl Elector for LeaseElector {
         })
     }
 
+    #[inline]
     fn lost<'a>(&'a self, term: &'a Term) -> Boxed<'a, String> {
         Box::pin(async move {
             let Some(leading) = term.token::<Leading>() else { return std::future::pending().await };
@@ -124,6 +128,7 @@ impl Elector for LeaseElector {
         })
     }
 
+    #[inline]
     fn release(&self, _term: Term) -> Boxed<'_, ()> {
         Box::pin(async {
             if let Some(Running { mut task, release }) = self.take() {

@@ -217,7 +217,14 @@ impl Manager {
     ///
     /// Dropping the future ends everything at once, but for the informers, which end with the last handle to the manager.
     pub async fn run(&self, shutdown: impl Future<Output = ()>) -> Result<Stopped, ManagerError> {
-        Runner::begin(&self.0)?.run(shutdown).await
+        let mut runner = Runner::begin(&self.0)?;
+        runner.open().await?;
+        let cause = tokio::select! {
+            biased;
+            () = shutdown => None,
+            error = runner.drive() => Some(error),
+        };
+        runner.close(cause).await
     }
 
     /// The client, whose requests are counted.

@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 
 use super::Shared;
 use super::health::{self, Answer};
+use crate::boxed::Boxed;
 use crate::limits::{PORT_CONNECTIONS, PORT_REQUEST};
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -40,7 +41,7 @@ pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener) {
             }
         };
         let shared = shared.clone();
-        connections.spawn(async move {
+        let serve: Boxed<'static, ()> = Box::pin(async move {
             let _place = place;
             let service = service_fn(move |request| {
                 let response = respond(&shared, &request);
@@ -52,6 +53,7 @@ pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener) {
                 tracing::debug!(%error, "a connection to the port for health and metrics broke off");
             }
         });
+        connections.spawn(serve);
     }
 }
 

@@ -20,6 +20,8 @@ use crate::controller::worker::text_of;
 use crate::limits::{EVENT_FLUSH, RELEASE};
 
 /// A manager that runs.
+///
+/// What takes time comes in boxes, so that it is compiled here and not for each way to be shut down.
 pub(super) struct Runner {
     shared: Arc<Shared>,
     settings: Settings,
@@ -32,6 +34,10 @@ pub(super) struct Runner {
     progress: Progress,
     stop: Stop,
     stopper: Stopper,
+    ports: JoinSet<()>,
+    /// What sends events, and what ends it.
+    events: JoinSet<()>,
+    end_events: (Stopper, Stop),
 }
 
 /// How far the start has come.
@@ -80,61 +86,71 @@ impl Runner {
             progress: Progress::Syncing,
             stop,
             stopper,
+            ports: JoinSet::new(),
+            events: JoinSet::new(),
+            end_events: Stop::new(),
         })
     }
 
-    pub(super) async fn run(mut self, shutdown: impl Future<Output = ()>) -> Result<Stopped, ManagerError> {
-        let mut ports = JoinSet::new();
-        if let Err(error) = self.listen(&mut ports).await {
-            self.enter(Stage::Stopped);
-            return Err(error);
-        }
-        let shared = self.shared.clone();
-        let (end_events, events_end) = Stop::new();
-        let mut events = JoinSet::new();
-        events.spawn(async move { shared.env.broadcaster.run(events_end.stopped()).await });
-
-        if let Some(elector) = &self.settings.elector {
-            let (env, name) = (&self.shared.env, elector.name().to_owned());
-            let metrics = env.metrics.clone();
-            elector.attach(env.recorder(&name), Box::new(move || metrics.slow_path(&name)));
-        }
-        let cause = tokio::select! {
-            biased;
-            () = shutdown => None,
-            error = self.drive() => Some(error),
-        };
-        if let Some(error) = &cause {
-            tracing::error!(%error, "stopping");
-        }
-        let stopped = self.stop(matches!(cause, Some(ManagerError::LeadershipLost { .. }))).await;
-        ports.shutdown().await;
-        if let Some(elector) = &self.settings.elector {
-            self.shared.env.metrics.leads(elector.name(), false);
-            let is_lost = matches!(cause, Some(ManagerError::LeadershipLost { .. }));
-            if let Progress::Leads(Some(term)) = std::mem::replace(&mut self.progress, Progress::Syncing)
-                && !is_lost
-                && timeout(RELEASE, elector.release(term)).await.is_err()
-            {
-                tracing::warn!(
-                    elector = elector.name(),
-                    "the leadership could not be given back; it ends by itself"
-                );
+    /// Opens the ports, and starts what is neither a controller nor a cache.
+    pub(super) fn open(&mut self) -> Boxed<'_, Result<(), ManagerError>> {
+        Box::pin(async move {
+            if let Err(error) = self.listen().await {
+                self.enter(Stage::Stopped);
+                return Err(error);
             }
-        }
-        end_events.stop();
-        let flushed = async { while events.join_next().await.is_some() {} };
-        if timeout(EVENT_FLUSH, flushed).await.is_err() {
-            tracing::warn!("some events could not be sent before the end");
-        }
-        self.enter(Stage::Stopped);
-        match cause {
-            None => Ok(stopped),
-            Some(error) => Err(error),
-        }
+            let (shared, end) = (self.shared.clone(), self.end_events.1.clone());
+            let send: Boxed<'static, ()> =
+                Box::pin(async move { shared.env.broadcaster.run(end.stopped()).await });
+            self.events.spawn(send);
+
+            if let Some(elector) = &self.settings.elector {
+                let (env, name) = (&self.shared.env, elector.name().to_owned());
+                let metrics = env.metrics.clone();
+                elector.attach(env.recorder(&name), Box::new(move || metrics.slow_path(&name)));
+            }
+            Ok(())
+        })
     }
 
-    async fn listen(&mut self, ports: &mut JoinSet<()>) -> Result<(), ManagerError> {
+    /// Ends everything, for a reason or because it is asked for.
+    pub(super) fn close(
+        mut self,
+        cause: Option<ManagerError>,
+    ) -> Boxed<'static, Result<Stopped, ManagerError>> {
+        Box::pin(async move {
+            if let Some(error) = &cause {
+                tracing::error!(%error, "stopping");
+            }
+            let is_lost = matches!(cause, Some(ManagerError::LeadershipLost { .. }));
+            let stopped = self.stop(is_lost).await;
+            self.ports.shutdown().await;
+            if let Some(elector) = &self.settings.elector {
+                self.shared.env.metrics.leads(elector.name(), false);
+                if let Progress::Leads(Some(term)) = std::mem::replace(&mut self.progress, Progress::Syncing)
+                    && !is_lost
+                    && timeout(RELEASE, elector.release(term)).await.is_err()
+                {
+                    tracing::warn!(
+                        elector = elector.name(),
+                        "the leadership could not be given back; it ends by itself"
+                    );
+                }
+            }
+            self.end_events.0.stop();
+            let flushed = async { while self.events.join_next().await.is_some() {} };
+            if timeout(EVENT_FLUSH, flushed).await.is_err() {
+                tracing::warn!("some events could not be sent before the end");
+            }
+            self.enter(Stage::Stopped);
+            match cause {
+                None => Ok(stopped),
+                Some(error) => Err(error),
+            }
+        })
+    }
+
+    async fn listen(&mut self) -> Result<(), ManagerError> {
         let mut listeners = std::mem::take(&mut self.settings.listeners);
         for address in std::mem::take(&mut self.settings.listen) {
             let listener = TcpListener::bind(address).await;
@@ -145,36 +161,39 @@ impl Runner {
                 tracing::info!(%address, "serving health, metrics and state");
                 self.shared.state().addresses.push(address);
             }
-            ports.spawn(port::serve(self.shared.clone(), listener));
+            let serve: Boxed<'static, ()> = Box::pin(port::serve(self.shared.clone(), listener));
+            self.ports.spawn(serve);
         }
         Ok(())
     }
 
     /// Starts one thing after another; returns why it cannot go on.
-    async fn drive(&mut self) -> ManagerError {
-        let shared = self.shared.clone();
-        shared.factory.start();
-        let within = self.settings.cache_sync_timeout;
-        let mut next: Boxed<'static, Step> =
-            Box::pin(async move { Step::Synced(shared.factory.wait_for_sync(within).await) });
-        loop {
-            tokio::select! {
-                biased;
-                ended = self.tasks.join_next_with_id(), if !self.tasks.is_empty() => {
-                    if let Some(error) = ended.and_then(|ended| self.ended(ended)) {
-                        return error;
+    pub(super) fn drive(&mut self) -> Boxed<'_, ManagerError> {
+        Box::pin(async move {
+            let shared = self.shared.clone();
+            shared.factory.start();
+            let within = self.settings.cache_sync_timeout;
+            let mut next: Boxed<'static, Step> =
+                Box::pin(async move { Step::Synced(shared.factory.wait_for_sync(within).await) });
+            loop {
+                tokio::select! {
+                    biased;
+                    ended = self.tasks.join_next_with_id(), if !self.tasks.is_empty() => {
+                        if let Some(error) = ended.and_then(|ended| self.ended(ended)) {
+                            return error;
+                        }
                     }
+                    component = self.late.recv() => if let Some(component) = component {
+                        self.shared.factory.start();
+                        self.place(component);
+                    },
+                    step = &mut next => match self.advance(step) {
+                        Ok(following) => next = following,
+                        Err(error) => return error,
+                    },
                 }
-                component = self.late.recv() => if let Some(component) = component {
-                    self.shared.factory.start();
-                    self.place(component);
-                },
-                step = &mut next => match self.advance(step) {
-                    Ok(following) => next = following,
-                    Err(error) => return error,
-                },
             }
-        }
+        })
     }
 
     /// Goes on after a step; returns the next one.
@@ -253,7 +272,10 @@ impl Runner {
         let (name, stop) = (component.name().to_owned(), self.stop.clone());
         let handle = match component {
             Component::Controller(prepared) => {
-                let run = async move { Prepared::run(*prepared, term, stop).await.map_err(BoxError::from) };
+                let run: Boxed<'static, Result<(), BoxError>> =
+                    Box::pin(
+                        async move { Prepared::run(*prepared, term, stop).await.map_err(BoxError::from) },
+                    );
                 self.tasks.spawn(run)
             }
             Component::Runnable(runnable) => self.tasks.spawn((runnable.run)(stop)),

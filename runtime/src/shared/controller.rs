@@ -326,12 +326,13 @@ impl<K: Object + DeserializeOwned> Slot for SharedController<K> {
 
     fn spawn(&self, begun: Begun) {
         let name = self.0.name.clone();
-        let task = tokio::spawn(async move {
+        let run: Boxed<'static, ()> = Box::pin(async move {
             let Begun { prepared, stop } = begun;
             if let Err(error) = prepared.run(None, stop).await {
                 tracing::error!(controller = &*name, %error, "a shared controller has ended");
             }
         });
+        let task = tokio::spawn(run);
         match &mut self.0.state().running {
             Some(running) => running.task = Some(AbortOnDrop(task)),
             // It was stopped meanwhile.

@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 
 use super::builder::{Settings, SharedControllerFactoryBuilder};
 use super::controller::{SharedController, Slot};
+use crate::boxed::Boxed;
 use crate::controller::cache::is_same_resource;
 use crate::env::Env;
 use crate::manager::{BoxError, Runnable, Stop, Stopper};
@@ -110,11 +111,13 @@ impl SharedControllerFactory {
     }
 
     /// The controller of a kind that is known only at run time, with objects as they come.
+    #[inline] // so that it is compiled where somebody calls it, and only there
     pub fn dynamic(&self, kind: Kind) -> SharedController<DynamicObject> {
         self.controller_of(kind)
     }
 
     /// The controller of the metadata of a kind. The server is asked for nothing else.
+    #[inline] // so that it is compiled where somebody calls it, and only there
     pub fn metadata(&self, kind: Kind) -> SharedController<PartialObjectMetadata> {
         self.controller_of(kind)
     }
@@ -241,7 +244,8 @@ impl SharedControllerFactory {
         }
         let (stopper, stop) = Stop::new();
         let env = self.0.env.clone();
-        let task = tokio::spawn(async move { env.broadcaster.run(stop.stopped()).await });
+        let send: Boxed<'static, ()> = Box::pin(async move { env.broadcaster.run(stop.stopped()).await });
+        let task = tokio::spawn(send);
         *events = Some(Events { stopper, task });
     }
 

@@ -43,15 +43,14 @@ fn check(delays: &Delays, items: &Items) {
     }
     assert!(!delays.near.is_empty() || delays.far.is_empty());
     let mut end = Time::END;
-    for segment in &delays.far {
-        assert!(segment.start < end);
-        assert!(
-            segment.nodes.iter().all(|node| node.at >= segment.start && (node.at < end || end == Time::END))
-        );
-        end = segment.start;
+    assert_eq!(delays.far.len(), delays.starts.len());
+    for (nodes, start) in delays.far.iter().zip(&delays.starts) {
+        assert!(*start < end);
+        assert!(nodes.iter().all(|node| node.at >= *start && (node.at < end || end == Time::END)));
+        end = *start;
     }
     assert_eq!(end, delays.horizon);
-    assert_eq!(delays.far_nodes, delays.far.iter().map(|segment| segment.nodes.len()).sum::<usize>());
+    assert_eq!(delays.far_nodes, delays.far.iter().map(Vec::len).sum::<usize>());
     let pending = items.0.iter().filter(|delay| delay.is_pending());
     assert_eq!(delays.len(), pending.clone().count());
     assert_eq!(delays.earliest(), pending.filter_map(|delay| delay.at).min());

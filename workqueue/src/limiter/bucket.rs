@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::RateLimiter;
+use super::{ByFailures, RateLimiter};
 use crate::sync::Mutex;
 
 /// The wait for a token that will never come: what client-go returns, some 292 years.
@@ -94,6 +94,20 @@ impl<T> RateLimiter<T> for Bucket {
 
     fn num_requeues(&self, _item: &T) -> u32 {
         0
+    }
+
+    fn by_failures(&self) -> Option<&dyn ByFailures<T>> {
+        Some(self)
+    }
+}
+
+impl<T> ByFailures<T> for Bucket {
+    fn delay(&self, _failures: u32, now: Instant) -> Duration {
+        self.reserve(now)
+    }
+
+    fn counts(&self) -> bool {
+        false
     }
 }
 

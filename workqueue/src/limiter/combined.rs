@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::RateLimiter;
+use super::{ByFailures, RateLimiter};
 
 /// The longest delay that any of several limiters asks for. All of them are charged.
 ///
@@ -80,6 +80,26 @@ impl<T> RateLimiter<T> for MaxOf<T> {
     fn num_requeues(&self, item: &T) -> u32 {
         self.limiters.iter().map(|limiter| limiter.num_requeues(item)).max().unwrap_or_default()
     }
+
+    fn by_failures(&self) -> Option<&dyn ByFailures<T>> {
+        self.limiters.iter().all(|limiter| limiter.by_failures().is_some()).then_some(self)
+    }
+}
+
+impl<T> ByFailures<T> for MaxOf<T> {
+    fn delay(&self, failures: u32, now: Instant) -> Duration {
+        let limiters = self.limiters.iter().filter_map(|limiter| limiter.by_failures());
+        limiters.map(|limiter| limiter.delay(failures, now)).max().unwrap_or_default()
+    }
+
+    fn counts(&self) -> bool {
+        self.limiters.iter().filter_map(|limiter| limiter.by_failures()).any(|limiter| limiter.counts())
+    }
+
+    fn at_least(&self) -> Duration {
+        let limiters = self.limiters.iter().filter_map(|limiter| limiter.by_failures());
+        limiters.map(|limiter| limiter.at_least()).max().unwrap_or_default()
+    }
 }
 
 impl<T> fmt::Debug for MaxOf<T> {
@@ -119,5 +139,23 @@ impl<T, L: RateLimiter<T>> RateLimiter<T> for WithMaxWait<L> {
 
     fn num_requeues(&self, item: &T) -> u32 {
         self.limiter.num_requeues(item)
+    }
+
+    fn by_failures(&self) -> Option<&dyn ByFailures<T>> {
+        self.limiter.by_failures().is_some().then_some(self)
+    }
+}
+
+impl<T, L: RateLimiter<T>> ByFailures<T> for WithMaxWait<L> {
+    fn delay(&self, failures: u32, now: Instant) -> Duration {
+        self.limiter.by_failures().map_or(self.max, |limiter| limiter.delay(failures, now).min(self.max))
+    }
+
+    fn counts(&self) -> bool {
+        self.limiter.by_failures().is_some_and(|limiter| limiter.counts())
+    }
+
+    fn at_least(&self) -> Duration {
+        self.limiter.by_failures().map(|limiter| limiter.at_least()).unwrap_or_default().min(self.max)
     }
 }

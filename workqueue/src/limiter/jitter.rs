@@ -6,7 +6,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use tokio::time::Instant;
 
-use super::RateLimiter;
+use super::{ByFailures, RateLimiter};
 use crate::sync::Mutex;
 
 /// A limiter whose delays are made longer by a random part, so that what failed together does not come back together.
@@ -69,6 +69,25 @@ impl<T, L: RateLimiter<T>> RateLimiter<T> for WithJitter<L> {
 
     fn num_requeues(&self, item: &T) -> u32 {
         self.limiter.num_requeues(item)
+    }
+
+    fn by_failures(&self) -> Option<&dyn ByFailures<T>> {
+        self.limiter.by_failures().is_some().then_some(self)
+    }
+}
+
+impl<T, L: RateLimiter<T>> ByFailures<T> for WithJitter<L> {
+    fn delay(&self, failures: u32, now: Instant) -> Duration {
+        let delay = self.limiter.by_failures().map(|limiter| limiter.delay(failures, now));
+        self.lengthen(delay.unwrap_or_default())
+    }
+
+    fn counts(&self) -> bool {
+        self.limiter.by_failures().is_some_and(|limiter| limiter.counts())
+    }
+
+    fn at_least(&self) -> Duration {
+        self.limiter.by_failures().map(|limiter| limiter.at_least()).unwrap_or_default()
     }
 }
 

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
+use tokio::time::Instant;
 
-use super::RateLimiter;
+use super::{ByFailures, RateLimiter};
 use crate::limits::is_sparse;
-use crate::sync::Mutex;
+use crate::sync::{AtomicBool, Mutex, Ordering};
 
 /// Delays that double with each failure of the item: `base`, twice `base`, four times `base`, up to `max`.
 ///
@@ -58,7 +59,11 @@ pub struct ItemFastSlow<T> {
 }
 
 /// How often each item has failed.
-struct Failures<T>(Mutex<HashTable<Failed<T>>>);
+struct Failures<T> {
+    table: Mutex<HashTable<Failed<T>>>,
+    /// Whether any was ever counted here.
+    used: AtomicBool,
+}
 
 /// With its hash, so that a growing table need not look at items.
 struct Failed<T> {
@@ -85,11 +90,7 @@ impl<T> ItemExponentialFailure<T> {
 
 impl<T: Hash + Eq + Clone + Send> RateLimiter<T> for ItemExponentialFailure<T> {
     fn when(&self, item: &T) -> Duration {
-        let earlier_failures = self.failures.charge(item) - 1;
-        let base = self.base.as_nanos();
-        let fits = base == 0 || earlier_failures <= base.leading_zeros();
-        let delay = if fits { base.checked_shl(earlier_failures).unwrap_or(0) } else { u128::MAX };
-        if delay < self.max.as_nanos() { Duration::from_nanos_u128(delay) } else { self.max }
+        self.after(self.failures.charge(item) - 1)
     }
 
     fn forget(&self, item: &T) {
@@ -98,6 +99,29 @@ impl<T: Hash + Eq + Clone + Send> RateLimiter<T> for ItemExponentialFailure<T> {
 
     fn num_requeues(&self, item: &T) -> u32 {
         self.failures.count(item)
+    }
+
+    fn by_failures(&self) -> Option<&dyn ByFailures<T>> {
+        self.failures.is_unused().then_some(self)
+    }
+}
+
+impl<T: Hash + Eq + Clone + Send> ByFailures<T> for ItemExponentialFailure<T> {
+    fn delay(&self, failures: u32, _now: Instant) -> Duration {
+        self.after(failures)
+    }
+
+    fn at_least(&self) -> Duration {
+        self.base.min(self.max)
+    }
+}
+
+impl<T> ItemExponentialFailure<T> {
+    fn after(&self, earlier_failures: u32) -> Duration {
+        let base = self.base.as_nanos();
+        let fits = base == 0 || earlier_failures <= base.leading_zeros();
+        let delay = if fits { base.checked_shl(earlier_failures).unwrap_or(0) } else { u128::MAX };
+        if delay < self.max.as_nanos() { Duration::from_nanos_u128(delay) } else { self.max }
     }
 }
 
@@ -128,7 +152,7 @@ impl<T> ItemFastSlow<T> {
 
 impl<T: Hash + Eq + Clone + Send> RateLimiter<T> for ItemFastSlow<T> {
     fn when(&self, item: &T) -> Duration {
-        if self.failures.charge(item) <= self.max_fast_attempts { self.fast } else { self.slow }
+        self.after(self.failures.charge(item) - 1)
     }
 
     fn forget(&self, item: &T) {
@@ -137,6 +161,26 @@ impl<T: Hash + Eq + Clone + Send> RateLimiter<T> for ItemFastSlow<T> {
 
     fn num_requeues(&self, item: &T) -> u32 {
         self.failures.count(item)
+    }
+
+    fn by_failures(&self) -> Option<&dyn ByFailures<T>> {
+        self.failures.is_unused().then_some(self)
+    }
+}
+
+impl<T: Hash + Eq + Clone + Send> ByFailures<T> for ItemFastSlow<T> {
+    fn delay(&self, failures: u32, _now: Instant) -> Duration {
+        self.after(failures)
+    }
+
+    fn at_least(&self) -> Duration {
+        self.fast.min(self.slow)
+    }
+}
+
+impl<T> ItemFastSlow<T> {
+    fn after(&self, earlier_failures: u32) -> Duration {
+        if earlier_failures < self.max_fast_attempts { self.fast } else { self.slow }
     }
 }
 
@@ -154,7 +198,12 @@ impl<T> fmt::Debug for ItemFastSlow<T> {
 
 impl<T> Failures<T> {
     fn new() -> Self {
-        Self(Mutex::new(HashTable::new()))
+        Self { table: Mutex::new(HashTable::new()), used: AtomicBool::new(false) }
+    }
+
+    /// Whether none was ever counted here.
+    fn is_unused(&self) -> bool {
+        !self.used.load(Ordering::Relaxed)
     }
 }
 
@@ -162,7 +211,8 @@ impl<T: Hash + Eq + Clone> Failures<T> {
     /// Counts one more, and returns how many there are with it: at least one.
     fn charge(&self, item: &T) -> u32 {
         let hash = hash(item);
-        let mut failures = self.0.lock();
+        let mut failures = self.table.lock();
+        self.used.store(true, Ordering::Relaxed);
         let failed = failures.entry(hash, |failed| failed.is(hash, item), |failed| failed.hash);
         let mut failed = failed.or_insert_with(|| Failed { hash, item: item.clone(), count: 0 });
         let Failed { count, .. } = failed.get_mut();
@@ -172,7 +222,7 @@ impl<T: Hash + Eq + Clone> Failures<T> {
 
     fn forget(&self, item: &T) {
         let hash = hash(item);
-        let mut failures = self.0.lock();
+        let mut failures = self.table.lock();
         let Ok(failed) = failures.find_entry(hash, |failed| failed.is(hash, item)) else { return };
         let (forgotten, _) = failed.remove();
         if is_sparse(failures.len(), failures.capacity()) {
@@ -185,7 +235,7 @@ impl<T: Hash + Eq + Clone> Failures<T> {
 
     fn count(&self, item: &T) -> u32 {
         let hash = hash(item);
-        self.0.lock().find(hash, |failed| failed.is(hash, item)).map_or(0, |failed| failed.count)
+        self.table.lock().find(hash, |failed| failed.is(hash, item)).map_or(0, |failed| failed.count)
     }
 }
 
@@ -212,7 +262,7 @@ mod tests {
         for item in 0..100_000 {
             limiter.forget(&item);
         }
-        let failures = limiter.failures.0.lock();
+        let failures = limiter.failures.table.lock();
         assert_eq!(failures.len(), 0);
         assert!(failures.capacity() < 4096, "{}", failures.capacity());
     }
