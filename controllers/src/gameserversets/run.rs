@@ -7,6 +7,7 @@ use lariat::api::{Clock, Metadata, SystemClock};
 use lariat::client::Error;
 use lariat::prelude::*;
 use lariat::reflector::{AddIndexersError, Stopped};
+use lariat::workqueue::Metrics;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -17,7 +18,7 @@ use super::{new_game_server, status};
 use crate::events::Recorder;
 use crate::gameservers::{PerNodeCounter, Writes};
 use crate::gates::{FeatureGates, Gate};
-use crate::keys::{add, queue, work};
+use crate::keys::{LateMetrics, add, queue, work};
 use crate::time::timestamp;
 use crate::types::{GameServer, GameServerSet, GameServerState, Priority, Undecodable, names};
 
@@ -50,6 +51,7 @@ pub struct GameServerSets {
     sets: Informer<GameServerSet>,
     servers: Informer<GameServer>,
     queue: Queue<ObjectKey>,
+    metrics: Arc<LateMetrics>,
     workers: usize,
 }
 
@@ -332,11 +334,12 @@ impl GameServerSets {
         events: &Recorder,
     ) -> Result<Self, SetsError> {
         servers.add_indexers(index_by_set())?;
-        let queue = queue("gameserverset", FAST, SLOW);
+        let metrics = Arc::default();
+        let queue = queue("gameserverset", FAST, SLOW, &metrics);
         let context = SetContext::new(set_writes, server_writes, counts, events);
         sets.add_handler(OnSets { queue: queue.clone(), context: context.clone() })?;
         servers.add_handler(OnServers { queue: queue.clone() })?;
-        Ok(Self { context, sets, servers, queue, workers: DEFAULT_WORKERS })
+        Ok(Self { context, sets, servers, queue, metrics, workers: DEFAULT_WORKERS })
     }
 
     /// Has these features on; the default ones if nothing is given.
@@ -374,13 +377,25 @@ impl GameServerSets {
         self
     }
 
+    /// Counts what happens in the queues with `metrics`; nobody does if nothing is given.
+    #[must_use]
+    pub fn queue_metrics(self, metrics: Arc<dyn Metrics>) -> Self {
+        self.metrics.tell(metrics);
+        self
+    }
+
+    /// The queues, for those who want to know how they are.
+    pub fn queues(&self) -> Vec<Queue<ObjectKey>> {
+        vec![self.queue.clone()]
+    }
+
     /// Works until `shutdown` is ready, then returns when what was begun is finished.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future stops the work where it is.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        let Self { context, sets, servers, queue, workers } = self;
+        let Self { context, sets, servers, queue, workers, .. } = self;
         let mut shutdown = std::pin::pin!(shutdown);
         let synced = async {
             sets.wait_for_sync().await;

@@ -135,8 +135,8 @@ impl SimulatedNodes {
         }
         let pods = Informer::<Pod>::builder(Api::all(self.client.clone())).resync_period(TICK * 30).build();
         let servers = Informer::<GameServer>::builder(Api::all(self.client.clone())).build();
-        let of_pods = queue("simulated-pods", FAST, SLOW);
-        let of_servers = queue("simulated-servers", FAST, SLOW);
+        let of_pods = queue("simulated-pods", FAST, SLOW, &Arc::default());
+        let of_servers = queue("simulated-servers", FAST, SLOW, &Arc::default());
         let seen = Arc::new(Seen {
             pods: pods.lister(),
             servers: Writes::new(self.client.clone(), &servers),
