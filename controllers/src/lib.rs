@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod allocation;
 pub mod controllers;
 pub mod defaults;
