@@ -29,7 +29,8 @@ struct Process(Child);
 impl Process {
     fn controller(kubeconfig: &Path) -> Self {
         let mut command = lariat();
-        command.args(["controller", "--leader-election", "--pod-namespace", "default", "--kubeconfig"]);
+        command.args(["controller", "--leader-election", "--listen", "127.0.0.1:0"]);
+        command.args(["--pod-namespace", "default", "--kubeconfig"]);
         Self(command.arg(kubeconfig).stderr(Stdio::null()).spawn().unwrap())
     }
 
