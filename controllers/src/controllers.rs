@@ -1,8 +1,10 @@
 //! All loops of one program, on one set of caches.
 
+mod assembly;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,19 +13,17 @@ use std::time::Duration;
 use lariat::api::{Clock, Randomness, SystemClock};
 use lariat::prelude::*;
 use lariat::reflector::Stopped;
-use lariat::workqueue::Metrics;
 use lariat::{AddError, Runnable};
 use tokio::sync::watch;
 
-use crate::events::EventWriter;
-use crate::fleetautoscalers::FleetAutoscalers;
-use crate::fleets::{Fleets, FleetsError};
-use crate::gameservers::ports::{InvalidRange, PortAllocator, PortRange};
-use crate::gameservers::{GameServers, PerNodeCounter, PodSettings, Writes};
+use self::assembly::{Assembled, Assembly};
+use crate::fleets::FleetsError;
+use crate::gameservers::PodSettings;
+use crate::gameservers::ports::{InvalidRange, PortRange};
+use crate::gameserversets::SetsError;
 use crate::gameserversets::reconcile::Limits;
-use crate::gameserversets::{GameServerSets, SetsError};
 use crate::gates::FeatureGates;
-use crate::types::{Fleet, FleetAutoscaler, GameServer, GameServerSet, Node, Pod};
+use crate::metrics::AgonesMetrics;
 
 /// A loop, by the name under which it is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,8 +42,6 @@ pub enum Loop {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no loop {0:?}: want gameservers, gameserversets, fleets or fleetautoscalers")]
 pub struct UnknownLoop(pub String);
-
-type BoxedLoop = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What the loops are told.
 #[derive(Debug, Clone)]
@@ -105,6 +103,7 @@ pub struct Controllers {
     settings: Settings,
     randomness: Randomness,
     clock: Arc<dyn Clock>,
+    metrics: Option<Arc<AgonesMetrics>>,
 }
 
 impl Loop {
@@ -150,7 +149,13 @@ impl Default for Settings {
 impl Controllers {
     /// Loops against an API server.
     pub fn new(client: Client, settings: Settings) -> Self {
-        Self { client, settings, randomness: Randomness::from_os(), clock: Arc::new(SystemClock) }
+        Self {
+            client,
+            settings,
+            randomness: Randomness::from_os(),
+            clock: Arc::new(SystemClock),
+            metrics: None,
+        }
     }
 
     /// Takes random choices from `randomness`; the operating system's if nothing is given.
@@ -164,6 +169,13 @@ impl Controllers {
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
+        self
+    }
+
+    /// Has fleets, servers, nodes and autoscalers counted by `metrics`; nobody counts them if nothing is given.
+    #[must_use]
+    pub fn metrics(mut self, metrics: Arc<AgonesMetrics>) -> Self {
+        self.metrics = Some(metrics);
         self
     }
 
@@ -230,11 +242,11 @@ impl Controllers {
         Ok(())
     }
 
-    /// Gives the loops to a manager, which runs each under its name, while it leads if it has an elector, on its own client and
-    /// caches. These are filled before it leads, and shown, as the queues are, by `/readyz`, `/metrics` and `/debug/state`. `/healthz`
+    /// Gives the loops to a manager, which runs each under its name, while it leads if it has an elector, on its own caches. These are filled before it leads, and shown, as the queues are, by `/readyz`, `/metrics` and `/debug/state`. `/healthz`
     /// asks whether each queue has its workers.
     ///
-    /// The client that the loops were made with is not used. The caches resync as the manager's informers were made to.
+    /// Make the loops with the manager's client, fenced or not, so that it counts their requests. The caches resync as the manager's
+    /// informers were made to.
     ///
     /// # Errors
     ///
@@ -248,15 +260,14 @@ impl Controllers {
     /// use lariat_controllers::controllers::{Controllers, Settings};
     ///
     /// # async fn run(client: Client) -> Result<(), Box<dyn std::error::Error>> {
-    /// let builder = Manager::builder(client.clone()).listen("127.0.0.1:8080".parse()?);
+    /// let builder = Manager::builder(client).listen("127.0.0.1:8080".parse()?);
     /// let manager = builder.informers(|informers| informers.resync_period(Duration::from_secs(30))).build();
-    /// Controllers::new(client, Settings::default()).add_to(&manager)?;
+    /// Controllers::new(manager.client().clone(), Settings::default()).add_to(&manager)?;
     /// manager.run(signals()?).await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn add_to(mut self, manager: &Manager) -> Result<(), ControllersError> {
-        self.client = manager.client().clone();
+    pub fn add_to(self, manager: &Manager) -> Result<(), ControllersError> {
         let assembled = self.assemble(manager.informers(), Some(manager.queue_metrics()))?;
         assembled.shown.by(manager);
         let running = Arc::new(watch::Sender::new(0_usize));
@@ -293,170 +304,6 @@ impl Controllers {
         });
         manager.add_runnable(events.needs_leadership(false))?;
         Ok(())
-    }
-
-    /// Makes the loops on the informers of a factory.
-    fn assemble(
-        self,
-        factory: &InformerFactory,
-        queue_metrics: Option<Arc<dyn Metrics>>,
-    ) -> Result<Assembled, ControllersError> {
-        let Self { client, settings, randomness, clock } = self;
-        let Settings { loops, gates, pods: pod_settings, ports, workers, limits, parallel, .. } = settings;
-        let runs = |one: Loop| loops.contains(&one);
-        let (writer, events) = EventWriter::new(client.clone(), "lariat", clock.clone());
-
-        let needs_servers =
-            runs(Loop::GameServers) || runs(Loop::GameServerSets) || runs(Loop::FleetAutoscalers);
-        let servers = needs_servers.then(|| factory.informer::<GameServer>());
-        let server_writes = servers.as_ref().map(|servers| Arc::new(Writes::new(client.clone(), servers)));
-        let counts = PerNodeCounter::default();
-        if let Some(servers) = &servers {
-            servers.add_handler(counts.clone())?;
-        }
-        let needs_sets = runs(Loop::GameServerSets) || runs(Loop::Fleets);
-        let sets = needs_sets.then(|| factory.informer::<GameServerSet>());
-        let set_writes = sets.as_ref().map(|sets| Arc::new(Writes::new(client.clone(), sets)));
-        let needs_fleets = runs(Loop::Fleets) || runs(Loop::FleetAutoscalers);
-        let fleets = needs_fleets.then(|| factory.informer::<Fleet>());
-        let fleet_writes = fleets.as_ref().map(|fleets| Arc::new(Writes::new(client.clone(), fleets)));
-        let mut shown = Shown {
-            servers: servers.clone(),
-            sets: sets.clone(),
-            fleets: fleets.clone(),
-            ..Shown::default()
-        };
-
-        let mut waiting = Vec::new();
-        if let (true, Some(servers), Some(writes)) = (runs(Loop::GameServers), &servers, &server_writes) {
-            let pods = factory.informer::<Pod>();
-            let nodes = factory.informer::<Node>();
-            (shown.pods, shown.nodes) = (Some(pods.clone()), Some(nodes.clone()));
-            nodes.add_handler(counts.clone())?;
-            let allocator = PortAllocator::new(ports, randomness.clone())?;
-            let allocator = if gates.has(crate::gates::Gate::PortRanges) {
-                allocator
-            } else {
-                allocator.ignoring_names()
-            };
-            let loops = GameServers::new(
-                client.clone(),
-                servers.clone(),
-                pods,
-                nodes,
-                writes.clone(),
-                allocator,
-                pod_settings,
-                &events,
-            )?;
-            let loops = loops.gates(gates).workers(workers).clock(clock.clone());
-            let loops = match &queue_metrics {
-                Some(metrics) => loops.queue_metrics(metrics.clone()),
-                None => loops,
-            };
-            waiting.push(Assembly::new(Loop::GameServers, loops.queues(), |until| loops.run(until)));
-        }
-        if let (true, Some(sets), Some(set_writes), Some(servers), Some(server_writes)) =
-            (runs(Loop::GameServerSets), &sets, &set_writes, &servers, &server_writes)
-        {
-            let (set_writes, server_writes) = (set_writes.clone(), server_writes.clone());
-            let loops = GameServerSets::new(
-                sets.clone(),
-                servers.clone(),
-                set_writes,
-                server_writes,
-                counts.clone(),
-                &events,
-            )?;
-            let loops = loops.gates(gates).limits(limits).parallel(parallel.0, parallel.1);
-            let loops = loops.workers(workers).clock(clock.clone());
-            let loops = match &queue_metrics {
-                Some(metrics) => loops.queue_metrics(metrics.clone()),
-                None => loops,
-            };
-            waiting.push(Assembly::new(Loop::GameServerSets, loops.queues(), |until| loops.run(until)));
-        }
-        if let (true, Some(fleets), Some(fleet_writes), Some(sets), Some(set_writes)) =
-            (runs(Loop::Fleets), &fleets, &fleet_writes, &sets, &set_writes)
-        {
-            let (fleet_writes, set_writes) = (fleet_writes.clone(), set_writes.clone());
-            let loops = Fleets::new(fleets.clone(), sets.clone(), fleet_writes, set_writes, &events)?;
-            let loops = loops.gates(gates).workers(workers);
-            let loops = match &queue_metrics {
-                Some(metrics) => loops.queue_metrics(metrics.clone()),
-                None => loops,
-            };
-            waiting.push(Assembly::new(Loop::Fleets, loops.queues(), |until| loops.run(until)));
-        }
-        if let (true, Some(fleets), Some(fleet_writes), Some(servers)) =
-            (runs(Loop::FleetAutoscalers), &fleets, &fleet_writes, &servers)
-        {
-            let autoscalers = factory.informer::<FleetAutoscaler>();
-            shown.autoscalers = Some(autoscalers.clone());
-            let loops = FleetAutoscalers::new(client, fleets.clone(), autoscalers)?;
-            let loops = loops
-                .gates(gates)
-                .servers(servers.clone(), counts)
-                .fleet_writes(fleet_writes.clone())
-                .events(&events)
-                .randomness(randomness)
-                .clock_shared(clock)
-                .workers(workers);
-            let loops = match &queue_metrics {
-                Some(metrics) => loops.queue_metrics(metrics.clone()),
-                None => loops,
-            };
-            waiting.push(Assembly::new(Loop::FleetAutoscalers, loops.queues(), |until| loops.run(until)));
-        }
-        Ok(Assembled { loops: waiting, writer, shown })
-    }
-}
-
-// === impl Assembly ===
-
-/// Loops that are made and do not run yet.
-struct Assembled {
-    loops: Vec<Assembly>,
-    writer: EventWriter,
-    shown: Shown,
-}
-
-struct Assembly {
-    name: &'static str,
-    queues: Vec<Queue<ObjectKey>>,
-    run: Box<dyn FnOnce(BoxedLoop) -> BoxedLoop + Send>,
-}
-
-/// The informers of the loops.
-#[derive(Default)]
-struct Shown {
-    servers: Option<Informer<GameServer>>,
-    sets: Option<Informer<GameServerSet>>,
-    fleets: Option<Informer<Fleet>>,
-    autoscalers: Option<Informer<FleetAutoscaler>>,
-    pods: Option<Informer<Pod>>,
-    nodes: Option<Informer<Node>>,
-}
-
-impl Assembly {
-    fn new<F: Future<Output = ()> + Send + 'static>(
-        one: Loop,
-        queues: Vec<Queue<ObjectKey>>,
-        run: impl FnOnce(BoxedLoop) -> F + Send + 'static,
-    ) -> Self {
-        Self { name: one.name(), queues, run: Box::new(|until| Box::pin(run(until))) }
-    }
-}
-
-impl Shown {
-    fn by(&self, manager: &Manager) {
-        let Self { servers, sets, fleets, autoscalers, pods, nodes } = self;
-        servers.iter().for_each(|informer| manager.show_informer(informer));
-        sets.iter().for_each(|informer| manager.show_informer(informer));
-        fleets.iter().for_each(|informer| manager.show_informer(informer));
-        autoscalers.iter().for_each(|informer| manager.show_informer(informer));
-        pods.iter().for_each(|informer| manager.show_informer(informer));
-        nodes.iter().for_each(|informer| manager.show_informer(informer));
     }
 }
 

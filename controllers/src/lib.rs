@@ -22,6 +22,7 @@ pub mod gameservers;
 pub mod gameserversets;
 pub mod gates;
 mod keys;
+pub mod metrics;
 pub mod quantity;
 pub mod schedule;
 pub mod simulated;

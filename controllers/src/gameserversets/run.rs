@@ -10,6 +10,7 @@ use lariat::reflector::{AddIndexersError, Stopped};
 use lariat::workqueue::Metrics;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::expectations::Expectations;
 use super::overflow::overflowing;
@@ -19,6 +20,7 @@ use crate::events::Recorder;
 use crate::gameservers::{PerNodeCounter, Writes};
 use crate::gates::{FeatureGates, Gate};
 use crate::keys::{LateMetrics, add, queue, work};
+use crate::metrics::AgonesMetrics;
 use crate::time::timestamp;
 use crate::types::{GameServer, GameServerSet, GameServerState, Priority, Undecodable, names};
 
@@ -75,6 +77,7 @@ pub struct SetContext {
     /// The time of day.
     pub clock: Arc<dyn Clock>,
     expected: Arc<Mutex<BTreeMap<String, Arc<Expectations>>>>,
+    metrics: Option<Arc<AgonesMetrics>>,
 }
 
 /// Why a look at a set failed. It is tried again.
@@ -150,6 +153,7 @@ impl SetContext {
             events: events.of("gameserverset-controller"),
             clock: Arc::new(SystemClock),
             expected: Arc::default(),
+            metrics: None,
         }
     }
 
@@ -211,7 +215,12 @@ impl SetContext {
     ) -> Result<(), SetError> {
         let removed = self.remove(set, action.delete, expected).await;
         if action.add > 0 {
-            self.create(set, action.add, expected).await?;
+            let began = Instant::now();
+            let created = self.create(set, action.add, expected).await;
+            if let Some(metrics) = &self.metrics {
+                metrics.created(action.add, created.is_ok(), began.elapsed());
+            }
+            created?;
         }
         removed
     }
@@ -374,6 +383,11 @@ impl GameServerSets {
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.context.clock = clock;
+        self
+    }
+
+    pub(crate) fn metrics(mut self, metrics: Option<Arc<AgonesMetrics>>) -> Self {
+        self.context.metrics = metrics;
         self
     }
 
