@@ -34,13 +34,15 @@ enum Standby {
     Cold,
 }
 
+pub(super) type Candidate = (LeaseElector, Arc<dyn Fence>);
+
 /// Lets nothing be written before there is a token, and then what the token allows.
 #[derive(Default)]
 struct LeaderFence(OnceLock<Leading>);
 
 impl Leadership {
-    /// A candidate, if there is an election, and a client whose writes it allows while it leads.
-    pub(super) fn candidate(&self, client: Client) -> anyhow::Result<(Client, Option<LeaseElector>)> {
+    /// A candidate, if there is an election, what allows writes while it leads, and a client by which requests are known as its own.
+    pub(super) fn candidate(&self, client: Client) -> anyhow::Result<(Client, Option<Candidate>)> {
         if !self.leader_election {
             return Ok((client, None));
         }
@@ -51,7 +53,7 @@ impl Leadership {
         let fence = Arc::new(LeaderFence::default());
         let config = ElectorConfig { observer: fence.clone(), ..ElectorConfig::new(identity) };
         let elector = LeaseElector::new(&client, &self.pod_namespace, LEASE, config)?;
-        Ok((client.fenced(fence), Some(elector)))
+        Ok((client, Some((elector, fence))))
     }
 
     /// The namespace of the Lease, if there is an election.

@@ -12,6 +12,7 @@ use lariat::client::config::Overrides;
 use lariat::leaderelection::Lease;
 use lariat::prelude::*;
 use lariat_controllers::controllers::Controllers;
+use lariat_controllers::metrics::AgonesMetrics;
 
 pub(crate) use self::args::Args;
 use crate::{logging, preflight};
@@ -53,15 +54,27 @@ async fn follow(config: Config, args: Args) -> anyhow::Result<()> {
         ready = preflight::check(&client, &needed) => ready?,
     }
 
-    let (client, elector) = leadership.candidate(client)?;
-    let mut builder =
-        Manager::builder(client.clone()).listen(listen).serve_metrics(serves_metrics).grace(GRACE);
-    if let Some(elector) = elector {
+    let (client, candidate) = leadership.candidate(client)?;
+    let metrics = Arc::new(AgonesMetrics::default());
+    let mut builder = Manager::builder(client)
+        .listen(listen)
+        .serve_metrics(serves_metrics)
+        .grace(GRACE)
+        .observer(metrics.clone());
+    let mut fence = None;
+    if let Some((elector, allows)) = candidate {
         builder = builder.elector(elector);
+        fence = Some(allows);
     }
     let resync = settings.resync;
     let manager = builder.informers(move |informers| informers.resync_period(resync)).build();
-    let controllers = Controllers::new(manager.client().clone(), settings);
+    // The Events of the election are sent after its end, and so not by the loops' client.
+    let client = match fence {
+        Some(fence) => manager.client().fenced(fence),
+        None => manager.client().clone(),
+    };
+    manager.register_metrics(|registry| metrics.register(registry));
+    let controllers = Controllers::new(client, settings).metrics(metrics);
     if leadership.is_cold() {
         manager.add_runnable(Runnable::new("loops", |stop| async move {
             controllers.run(async move { stop.stopped().await }).await.map_err(Into::into)

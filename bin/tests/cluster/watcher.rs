@@ -1,6 +1,9 @@
 //! What happens to fleets, servers and pods, as a watch tells it, event for event.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 
 use lariat::api::{DynamicObject, Kind, Object as _, WatchEvent};
 use lariat::client::{Api, Client, WatchParams, WatchStream};
@@ -17,8 +20,15 @@ const WAY: [&str; 7] = ["", "Creating", "Starting", "Scheduled", "RequestReady",
 
 pub(crate) struct Watcher {
     client: Client,
-    streams: BTreeMap<&'static str, WatchStream<DynamicObject>>,
+    streams: BTreeMap<&'static str, Stream>,
     seen: Seen,
+}
+
+/// A watch, which goes on after the last event where a server ends it.
+struct Stream {
+    api: Api<DynamicObject>,
+    watch: WatchStream<DynamicObject>,
+    version: String,
 }
 
 /// What there is, and what there was.
@@ -63,21 +73,30 @@ impl Watcher {
 
     /// Follows events until something holds.
     pub(crate) async fn until(&mut self, holds: impl Fn(&Seen) -> bool) {
-        for kind in [FLEETS, SETS, SERVERS, PODS] {
-            if !self.streams.contains_key(static_name(&kind)) {
-                let api = Api::<DynamicObject>::of_kind(self.client.clone(), kind.clone(), "");
-                let stream = api.watch(&WatchParams::default()).await.unwrap();
-                self.streams.insert(static_name(&kind), stream);
+        for (name, kind) in [("fleets", FLEETS), ("sets", SETS), ("servers", SERVERS), ("pods", PODS)] {
+            if !self.streams.contains_key(name) {
+                let api = Api::<DynamicObject>::of_kind(self.client.clone(), kind, "");
+                let watch = api.watch(&WatchParams::default()).await.unwrap();
+                self.streams.insert(name, Stream { api, watch, version: String::new() });
             }
         }
         while !holds(&self.seen) {
-            let (kind, event) = next(&mut self.streams).await;
-            match event {
-                WatchEvent::Added(object) => self.seen.apply(kind, &object, false, true),
-                WatchEvent::Modified(object) => self.seen.apply(kind, &object, false, false),
-                WatchEvent::Deleted(object) => self.seen.apply(kind, &object, true, false),
-                other => panic!("{kind}: {other:?}"),
-            }
+            let (name, event) = next(&mut self.streams).await;
+            let stream = self.streams.get_mut(name).unwrap();
+            let Some(event) = event else {
+                let params =
+                    WatchParams { resource_version: stream.version.clone(), ..WatchParams::default() };
+                stream.watch = stream.api.watch(&params).await.unwrap();
+                continue;
+            };
+            let (object, is_gone, is_new) = match event {
+                WatchEvent::Added(object) => (object, false, true),
+                WatchEvent::Modified(object) => (object, false, false),
+                WatchEvent::Deleted(object) => (object, true, false),
+                other => panic!("{name}: {other:?}"),
+            };
+            object.resource_version().clone_into(&mut stream.version);
+            self.seen.apply(name, &object, is_gone, is_new);
         }
     }
 
@@ -88,34 +107,21 @@ impl Watcher {
     }
 }
 
-/// The next event of any stream.
+/// The next event of any stream, or the end of one.
 async fn next(
-    streams: &mut BTreeMap<&'static str, WatchStream<DynamicObject>>,
-) -> (&'static str, WatchEvent<DynamicObject>) {
-    let mut found = None;
-    std::future::poll_fn(|cx| {
-        for (kind, stream) in &mut *streams {
+    streams: &mut BTreeMap<&'static str, Stream>,
+) -> (&'static str, Option<WatchEvent<DynamicObject>>) {
+    poll_fn(|cx| {
+        for (name, stream) in &mut *streams {
             // A call that is dropped loses nothing.
-            let mut event = std::pin::pin!(stream.next());
-            if let std::task::Poll::Ready(event) = event.as_mut().poll(cx) {
-                let event = event.unwrap().unwrap_or_else(|| panic!("the watch of {kind} has ended"));
-                found = Some((*kind, event));
-                return std::task::Poll::Ready(());
+            let event = pin!(stream.watch.next());
+            if let Poll::Ready(event) = event.poll(cx) {
+                return Poll::Ready((*name, event.unwrap()));
             }
         }
-        std::task::Poll::Pending
+        Poll::Pending
     })
-    .await;
-    found.unwrap()
-}
-
-fn static_name(kind: &Kind) -> &'static str {
-    match kind.kind() {
-        "Fleet" => "fleets",
-        "GameServerSet" => "sets",
-        "GameServer" => "servers",
-        _ => "pods",
-    }
+    .await
 }
 
 impl Seen {
