@@ -19,6 +19,7 @@ mod signals;
 
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 /// client-go's informers, work queue and the Agones control loops, in Rust.
@@ -54,7 +55,29 @@ fn parse() -> Result<Cli, clap::Error> {
     for name in names {
         command = command.mut_subcommand(name, |command| command.mut_args(unset));
     }
-    Cli::from_arg_matches(&command.try_get_matches()?)
+    let matches = command.clone().try_get_matches().map_err(|error| from_environment(command, error))?;
+    Cli::from_arg_matches(&matches)
+}
+
+/// An error that says so if what is wrong was not on the command line.
+fn from_environment(mut command: clap::Command, mut error: clap::Error) -> clap::Error {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let (Some(arg), Some(value)) = (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue)) else {
+        return error;
+    };
+    // Arguments only know what they are called once they are built.
+    command.build();
+    let mut args = command.get_subcommands().flat_map(clap::Command::get_arguments);
+    let name = args.find(|known| known.to_string() == arg).and_then(clap::Arg::get_env);
+    let name = name.map(|name| name.to_string_lossy().into_owned());
+    if let Some(name) = name.filter(|name| std::env::var(name).is_ok_and(|set| set == value)) {
+        let arg = format!("{arg} (environment variable {name})");
+        error.insert(ContextKind::InvalidArg, ContextValue::String(arg));
+    }
+    error
 }
 
 fn main() -> ExitCode {

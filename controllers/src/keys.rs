@@ -107,5 +107,5 @@ where
     E: fmt::Display + Send + 'static,
     ObjectKey: Hash,
 {
-    Workers::new(queue.clone(), count).run(handler)
+    Workers::with_log_key(queue.clone(), count, ToString::to_string).run(handler)
 }

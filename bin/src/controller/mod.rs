@@ -3,6 +3,7 @@
 mod args;
 mod leadership;
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,10 +12,11 @@ use lariat::Runnable;
 use lariat::client::config::Overrides;
 use lariat::leaderelection::Lease;
 use lariat::prelude::*;
-use lariat_controllers::controllers::Controllers;
+use lariat_controllers::controllers::{Controllers, Settings};
 use lariat_controllers::metrics::AgonesMetrics;
 
 pub(crate) use self::args::Args;
+use self::leadership::Leadership;
 use crate::{logging, preflight};
 
 /// How long what was begun may take after a signal. A kubelet kills after 30 s, and the Lease has to be given back before.
@@ -23,9 +25,13 @@ const GRACE: Duration = Duration::from_secs(20);
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     logging::init(args.log_level());
     args.warn();
-    let config = config(args.kubeconfig.as_deref())?;
+    let kubeconfig = args.kubeconfig.clone();
+    let port = (args.listen, args.prometheus_exporter);
+    let leadership = args.leadership.clone();
+    let settings = args.settings()?;
+    let config = config(kubeconfig.as_deref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
-    runtime.block_on(follow(config, args))
+    runtime.block_on(follow(config, settings, &leadership, port))
 }
 
 /// The configuration in a file, or else where it is looked for.
@@ -36,11 +42,13 @@ pub(crate) fn config(file: Option<&Path>) -> anyhow::Result<Config> {
     })
 }
 
-async fn follow(config: Config, args: Args) -> anyhow::Result<()> {
+async fn follow(
+    config: Config,
+    settings: Settings,
+    leadership: &Leadership,
+    (listen, serves_metrics): (SocketAddr, bool),
+) -> anyhow::Result<()> {
     let mut signals = Box::pin(signals().context("cannot wait for signals")?);
-    let (listen, serves_metrics) = (args.listen, args.prometheus_exporter);
-    let leadership = args.leadership.clone();
-    let settings = args.settings()?;
     let server = config.server().clone();
     let client = Client::new(config)?;
     tracing::info!(%server, loops = ?settings.loops, "started");

@@ -19,6 +19,7 @@ use audit::Audit;
 use lariat::api::ObjectKey;
 use lariat::client::config::Overrides;
 use lariat::client::{Api, Client, Config};
+use lariat::leaderelection::Lease;
 use lariat_controllers::types::{Fleet, Verbatim};
 use lariat_fixtures::ControlPlane;
 use process::{Process, lariat};
@@ -78,8 +79,14 @@ async fn step(watcher: &mut Watcher, what: &str, is_done: impl Fn(&Seen) -> bool
     println!("{what}: {:.1} s", began.elapsed().as_secs_f64());
 }
 
-/// Up, to another image, and down to nothing. `scaled_up` is called when all are ready, for the first time.
-async fn live_and_die(client: Client, replicas: i32, scaled_up: impl AsyncFnOnce()) {
+/// Up, to another image, and down to nothing. `scaled_up` is called when all are ready for the first time, and `updating` when some
+/// have the other image.
+async fn live_and_die(
+    client: Client,
+    replicas: i32,
+    scaled_up: impl AsyncFnOnce(),
+    updating: impl AsyncFnOnce(),
+) {
     let servers = usize::try_from(replicas).unwrap();
     let fleets = Api::<Fleet>::namespaced(client.clone(), NAMESPACE);
     let mut watcher = Watcher::new(client);
@@ -92,6 +99,11 @@ async fn live_and_die(client: Client, replicas: i32, scaled_up: impl AsyncFnOnce
 
     watcher.mark();
     change_fleet(&fleets, |fleet| with_image(fleet, "example.com/game:2")).await;
+    step(&mut watcher, "updating", |seen| {
+        seen.servers.values().any(|server| server.image == "example.com/game:2" && server.is("Ready"))
+    })
+    .await;
+    updating().await;
     step(&mut watcher, "updated", |seen| {
         seen.servers.len() == servers
             && seen.servers.values().all(|server| server.image == "example.com/game:2" && server.is("Ready"))
@@ -110,7 +122,8 @@ async fn live_and_die(client: Client, replicas: i32, scaled_up: impl AsyncFnOnce
     assert!(ended >= 2 * servers, "{ended} servers ended, of {servers} and as many after the update");
 }
 
-/// What the original's controller may do is enough, nothing is written over a version that is stale, and few requests are made.
+/// What the original's controller may do is enough, nothing is written over a version that is stale, and few requests are made. When the
+/// leader is killed in the middle of the update, another one ends it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fleet_on_a_real_control_plane() {
     let Some(assets) = ControlPlane::assets() else {
@@ -132,24 +145,34 @@ async fn a_fleet_on_a_real_control_plane() {
     let restricted = plane.folder().join("controller.kubeconfig");
     std::fs::write(&restricted, plane.kubeconfig_of(token.trim()).to_string()).unwrap();
 
-    let mut nodes = Process::start("nodes", &plane.kubeconfig(), &["--count", "20"], plane.folder());
-    let mut controller = Process::start(
-        "controller",
-        &restricted,
-        &["--leader-election", "--listen", "127.0.0.1:0"],
-        plane.folder(),
-    );
+    let admin = client(&plane.kubeconfig());
+    // One that was given back, for a Lease that is missing might be held.
+    let lease: Lease = serde_json::from_value(json!({
+        "metadata": {"name": "agones-controller-lock", "namespace": "agones-system"},
+        "spec": {"holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 0},
+    }))
+    .unwrap();
+    Api::<Lease>::namespaced(admin.clone(), "agones-system").create(&lease).await.unwrap();
+
+    let start = |command, kubeconfig: &Path, arguments: &[&str], name| {
+        Process::start(command, kubeconfig, arguments, (plane.folder(), name))
+    };
+    let mut nodes = start("nodes", &plane.kubeconfig(), &["--count", "20"], "nodes");
+    let arguments = ["--leader-election", "--listen", "127.0.0.1:0"];
+    let leader = start("controller", &restricted, &arguments, "leader");
     let account = "system:serviceaccount:agones-system:agones-controller";
-    live_and_die(client(&plane.kubeconfig()), SERVERS, async || {
+    let mut standby = None;
+    let scaled_up = async || {
+        standby = Some(start("controller", &restricted, &arguments, "standby"));
         let audit = Audit::read(plane.folder(), account);
         println!("{audit}");
         let count = audit.requests();
         let servers = usize::try_from(SERVERS).unwrap();
         assert!(count * 10 <= servers * 85, "{count} requests for {SERVERS} servers:\n{audit}");
         assert_eq!(audit.with_code(409), 0, "{audit}");
-    })
-    .await;
-    controller.stop().await;
+    };
+    live_and_die(admin, SERVERS, scaled_up, async || drop(leader)).await;
+    standby.unwrap().stop().await;
     nodes.stop().await;
     let audit = Audit::read(plane.folder(), account);
     println!("in all: {audit}");
@@ -162,10 +185,12 @@ async fn a_fleet_on_the_embedded_server() {
     let (kubeconfig, definitions) = (folder.path().join("kubeconfig"), folder.path().join("crds.yaml"));
     std::fs::write(&definitions, process::output(lariat().arg("crds"), "")).unwrap();
     let _server = Process::apiserver(&kubeconfig, &definitions);
-    let mut nodes = Process::start("nodes", &kubeconfig, &["--count", "5"], folder.path());
-    let mut controller =
-        Process::start("controller", &kubeconfig, &["--listen", "127.0.0.1:0"], folder.path());
-    live_and_die(client(&kubeconfig), 24, async || {}).await;
+    let start = |command, arguments: &[&str]| {
+        Process::start(command, &kubeconfig, arguments, (folder.path(), command))
+    };
+    let mut nodes = start("nodes", &["--count", "5"]);
+    let mut controller = start("controller", &["--listen", "127.0.0.1:0"]);
+    live_and_die(client(&kubeconfig), 24, async || {}, async || {}).await;
     controller.stop().await;
     nodes.stop().await;
 }

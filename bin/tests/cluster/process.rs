@@ -40,9 +40,14 @@ pub(crate) fn output(command: &mut Command, input: &str) -> String {
 }
 
 impl Process {
-    /// A command of lariat that works on an API server.
-    pub(crate) fn start(command: &str, kubeconfig: &Path, arguments: &[&str], folder: &Path) -> Self {
-        let log = folder.join(format!("{command}.log"));
+    /// A command of lariat that works on an API server, with a log of this name.
+    pub(crate) fn start(
+        command: &str,
+        kubeconfig: &Path,
+        arguments: &[&str],
+        (folder, name): (&Path, &str),
+    ) -> Self {
+        let log = folder.join(format!("{name}.log"));
         let mut process = lariat();
         process.arg(command).arg("--kubeconfig").arg(kubeconfig).args(arguments);
         let child = process.stdout(Stdio::null()).stderr(File::create(&log).unwrap()).spawn().unwrap();
