@@ -99,13 +99,69 @@ pub(crate) fn add<K: Object>(queue: &Queue<ObjectKey>, object: &K) {
     }
 }
 
-/// Starts workers on a queue.
+/// An error of which some are no fault of anybody.
+pub(crate) trait Failure: fmt::Display + Send + 'static {
+    /// Whether somebody else wrote in the meantime.
+    fn is_conflict(&self) -> bool;
+}
+
+/// Starts workers on a queue. Failures are told of in the log and tried again; of conflicts, which come to nothing, only whoever wants
+/// to know everything is told (reference 7.6).
 pub(crate) fn work<H, F, E>(queue: &Queue<ObjectKey>, count: usize, handler: H) -> WorkersHandle
 where
     H: Fn(ObjectKey) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Result<(), E>> + Send + 'static,
-    E: fmt::Display + Send + 'static,
+    E: Failure,
     ObjectKey: Hash,
 {
-    Workers::with_log_key(queue.clone(), count, ToString::to_string).run(handler)
+    let again = queue.clone();
+    Workers::with_log_key(queue.clone(), count, ToString::to_string).run(move |key: ObjectKey| {
+        let (handled, again) = (handler(key.clone()), again.clone());
+        async move {
+            match handled.await {
+                Err(error) if error.is_conflict() => {
+                    tracing::debug!(queue = again.name(), key = key.as_str(), %error, "somebody else wrote, looks again");
+                    again.add_rate_limited(key);
+                    Ok(())
+                }
+                other => other,
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("conflict: {0}")]
+    struct Failed(bool);
+
+    impl Failure for Failed {
+        fn is_conflict(&self) -> bool {
+            self.0
+        }
+    }
+
+    /// A failure is tried again and counts as one; a conflict is tried again, and does not.
+    #[tokio::test(start_paused = true)]
+    async fn conflicts_are_tried_again_and_are_no_failures() {
+        for is_conflict in [true, false] {
+            let (fast, slow) = (Duration::from_millis(20), Duration::from_millis(500));
+            let queue = queue("test", fast, slow, &Arc::default());
+            let tries = Arc::new(AtomicU32::new(0));
+            queue.add(ObjectKey::new("n", "a"));
+            let counted = tries.clone();
+            let workers = work(&queue, 1, move |_| {
+                let is_first = counted.fetch_add(1, Ordering::Relaxed) == 0;
+                async move { if is_first { Err(Failed(is_conflict)) } else { Ok(()) } }
+            });
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert_eq!(tries.load(Ordering::Relaxed), 2);
+            assert_eq!(workers.failures(), u64::from(!is_conflict));
+        }
+    }
 }

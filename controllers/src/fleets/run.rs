@@ -14,7 +14,7 @@ use super::{new_set, status};
 use crate::events::Recorder;
 use crate::gameservers::Writes;
 use crate::gates::{FeatureGates, Gate};
-use crate::keys::{LateMetrics, add, queue, work};
+use crate::keys::{Failure, LateMetrics, add, queue, work};
 use crate::types::game_server_owner;
 use crate::types::{Fleet, GameServerSet, GameServerSetStatus, Undecodable, names};
 
@@ -76,6 +76,12 @@ pub enum FleetError {
     /// Its template is not one.
     #[error("spec.template {0}")]
     Template(#[from] Undecodable),
+}
+
+impl Failure for FleetError {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Request(error) if error.is_conflict())
+    }
 }
 
 /// Why the loop of fleets cannot be made.

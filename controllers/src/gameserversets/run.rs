@@ -19,7 +19,7 @@ use super::{new_game_server, status};
 use crate::events::Recorder;
 use crate::gameservers::{PerNodeCounter, Writes};
 use crate::gates::{FeatureGates, Gate};
-use crate::keys::{LateMetrics, add, queue, work};
+use crate::keys::{Failure, LateMetrics, add, queue, work};
 use crate::metrics::AgonesMetrics;
 use crate::time::timestamp;
 use crate::types::{GameServer, GameServerSet, GameServerState, Priority, Undecodable, names};
@@ -90,6 +90,12 @@ pub enum SetError {
     /// The set's template is not one.
     #[error("spec.template {0}")]
     Template(#[from] Undecodable),
+}
+
+impl Failure for SetError {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Request(error) if error.is_conflict())
+    }
 }
 
 /// Why the loop of sets cannot be made.
