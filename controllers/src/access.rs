@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 /// The service account that the original's controller runs as.
 pub const SERVICE_ACCOUNT: &str = "agones-controller";
 
+/// The service account that game servers run as unless they name another one.
+pub const SDK_SERVICE_ACCOUNT: &str = "agones-sdk";
+
 /// The service account in a namespace, the role that suffices for all loops, and the binding of one to the other. The namespace is
 /// not among them.
 ///
@@ -13,30 +16,70 @@ pub const SERVICE_ACCOUNT: &str = "agones-controller";
 /// # Example
 ///
 /// ```
-/// let kinds: Vec<_> = lariat_controllers::access::all("agones-system")
+/// let kinds: Vec<_> = lariat_controllers::access::controller("agones-system")
 ///     .iter()
 ///     .map(|object| object["kind"].as_str().unwrap().to_owned())
 ///     .collect();
 /// assert_eq!(kinds, ["ServiceAccount", "ClusterRole", "ClusterRoleBinding"]);
 /// ```
-pub fn all(namespace: &str) -> Vec<Value> {
-    let labels = json!({"app": "agones"});
-    let account = json!({"name": SERVICE_ACCOUNT, "namespace": namespace, "labels": labels});
-    let unbound = json!({"name": SERVICE_ACCOUNT, "labels": labels});
-    vec![
-        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account}),
-        json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-            "metadata": unbound, "rules": rules(),
-        }),
-        json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": unbound,
-            "subjects": [{"kind": "ServiceAccount", "name": SERVICE_ACCOUNT, "namespace": namespace}],
-            "roleRef": {
-                "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": SERVICE_ACCOUNT,
-            },
-        }),
-    ]
+pub fn controller(namespace: &str) -> Vec<Value> {
+    let mut binding = binding("ClusterRoleBinding", SERVICE_ACCOUNT, namespace);
+    if let Some(metadata) = binding["metadata"].as_object_mut() {
+        metadata.remove("namespace");
+    }
+    vec![account(SERVICE_ACCOUNT, namespace), role(SERVICE_ACCOUNT, &rules()), binding]
+}
+
+/// What the SDK server beside each game server needs in some namespaces: a role, and a service account and a binding in each. API servers
+/// refuse pods whose service account is missing.
+///
+/// # Example
+///
+/// ```
+/// assert_eq!(lariat_controllers::access::sdk(["default", "games"]).len(), 5);
+/// assert!(lariat_controllers::access::sdk([]).is_empty());
+/// ```
+pub fn sdk<'a>(namespaces: impl IntoIterator<Item = &'a str>) -> Vec<Value> {
+    let rules = json!([
+        rule("", &["events"], &["create", "patch"]),
+        rule("agones.dev", &["gameservers"], &["list", "patch", "update", "watch"]),
+    ]);
+    let each = namespaces.into_iter().flat_map(|namespace| {
+        [account(SDK_SERVICE_ACCOUNT, namespace), binding("RoleBinding", SDK_SERVICE_ACCOUNT, namespace)]
+    });
+    let mut objects: Vec<Value> = each.collect();
+    if !objects.is_empty() {
+        objects.insert(0, role(SDK_SERVICE_ACCOUNT, &rules));
+    }
+    objects
+}
+
+fn account(name: &str, namespace: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ServiceAccount",
+        "metadata": {"name": name, "namespace": namespace, "labels": {"app": "agones"}},
+    })
+}
+
+fn role(name: &str, rules: &Value) -> Value {
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": name, "labels": {"app": "agones"}}, "rules": rules,
+    })
+}
+
+/// A binding of an account to the role of its name, named as the original names it.
+fn binding(kind: &str, name: &str, namespace: &str) -> Value {
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind,
+        "metadata": {"name": format!("{name}-access"), "namespace": namespace, "labels": {"app": "agones"}},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+    })
+}
+
+fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
+    json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
 }
 
 fn rules() -> Value {
@@ -44,7 +87,6 @@ fn rules() -> Value {
     const READ_AND_REPLACE: &[&str] = &["get", "list", "update", "watch"];
     let agones = "agones.dev";
     let autoscaling = "autoscaling.agones.dev";
-    let rule = |group: &str, resources: &[&str], verbs: &[&str]| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
     json!([
         rule("", &["events"], &["create", "patch"]),
         rule("", &["pods"], &["create", "update", "delete", "list", "watch"]),

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use lariat::Runnable;
 use lariat::client::config::Overrides;
 use lariat::leaderelection::Lease;
 use lariat::prelude::*;
+use lariat::{ManagerError, Runnable};
 use lariat_controllers::controllers::{Controllers, Settings};
 use lariat_controllers::metrics::AgonesMetrics;
 
@@ -90,7 +90,10 @@ async fn follow(
     } else {
         controllers.add_to(&manager)?;
     }
-    let stopped = manager.run(signals).await?;
+    let stopped = manager.run(signals).await.map_err(|error| match error {
+        ManagerError::Listen { .. } => anyhow::Error::new(error).context("--listen"),
+        other => other.into(),
+    })?;
     if !stopped.overdue.is_empty() {
         tracing::warn!(names = stopped.overdue.join(", "), "ended before they were done");
     }

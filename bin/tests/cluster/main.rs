@@ -89,7 +89,7 @@ async fn live_and_die(
 ) {
     let servers = usize::try_from(replicas).unwrap();
     let fleets = Api::<Fleet>::namespaced(client.clone(), NAMESPACE);
-    let mut watcher = Watcher::new(client);
+    let mut watcher = Watcher::begin(client).await;
     fleets.create(&fleet(replicas)).await.unwrap();
     step(&mut watcher, "ready", |seen| {
         seen.in_state("Ready") == servers && seen.fleet_ready == Some(i64::from(replicas))
@@ -110,7 +110,8 @@ async fn live_and_die(
             && seen.sets == 1
     })
     .await;
-    assert!(watcher.seen().fewest_ready >= servers * 3 / 4, "{} ready", watcher.seen().fewest_ready);
+    // A quarter of those that are ready may go at once (F-9), while others of those that went are not replaced yet.
+    assert!(watcher.seen().fewest_ready >= servers / 2, "{} ready", watcher.seen().fewest_ready);
 
     change_fleet(&fleets, |fleet| fleet.spec.replicas = 0).await;
     step(&mut watcher, "gone", |seen| {
@@ -141,6 +142,8 @@ async fn a_fleet_on_a_real_control_plane() {
     kubectl(&["create", "namespace", "agones-system"], "");
     kubectl(&["apply", "-f", "-"], &printed("rbac"));
     kubectl(&["wait", "crd", "--all", "--for=condition=Established"], "");
+    let sdk = "--as=system:serviceaccount:default:agones-sdk";
+    assert_eq!(kubectl(&["auth", "can-i", "patch", "gameservers", "-n", "default", sdk], ""), "yes\n");
     let token = kubectl(&["create", "token", "agones-controller", "-n", "agones-system"], "");
     let restricted = plane.folder().join("controller.kubeconfig");
     std::fs::write(&restricted, plane.kubeconfig_of(token.trim()).to_string()).unwrap();

@@ -19,7 +19,6 @@ const PODS: Kind = Kind::namespaced("", "v1", "Pod", "pods");
 const WAY: [&str; 7] = ["", "Creating", "Starting", "Scheduled", "RequestReady", "Ready", "Shutdown"];
 
 pub(crate) struct Watcher {
-    client: Client,
     streams: BTreeMap<&'static str, Stream>,
     seen: Seen,
 }
@@ -58,8 +57,14 @@ type Port = (String, i64, String);
 
 impl Watcher {
     /// Watches from before anything is there.
-    pub(crate) fn new(client: Client) -> Self {
-        Self { client, streams: BTreeMap::new(), seen: Seen::default() }
+    pub(crate) async fn begin(client: Client) -> Self {
+        let mut streams = BTreeMap::new();
+        for (name, kind) in [("fleets", FLEETS), ("sets", SETS), ("servers", SERVERS), ("pods", PODS)] {
+            let api = Api::<DynamicObject>::of_kind(client.clone(), kind, "");
+            let watch = api.watch(&WatchParams::default()).await.unwrap();
+            streams.insert(name, Stream { api, watch, version: String::new() });
+        }
+        Self { streams, seen: Seen::default() }
     }
 
     pub(crate) fn seen(&self) -> &Seen {
@@ -73,13 +78,6 @@ impl Watcher {
 
     /// Follows events until something holds.
     pub(crate) async fn until(&mut self, holds: impl Fn(&Seen) -> bool) {
-        for (name, kind) in [("fleets", FLEETS), ("sets", SETS), ("servers", SERVERS), ("pods", PODS)] {
-            if !self.streams.contains_key(name) {
-                let api = Api::<DynamicObject>::of_kind(self.client.clone(), kind, "");
-                let watch = api.watch(&WatchParams::default()).await.unwrap();
-                self.streams.insert(name, Stream { api, watch, version: String::new() });
-            }
-        }
         while !holds(&self.seen) {
             let (name, event) = next(&mut self.streams).await;
             let stream = self.streams.get_mut(name).unwrap();
