@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::placement::Placement;
 use crate::gameservers::Writes;
-use crate::keys::{add, queue, work};
+use crate::keys::{Failure, add, queue, work};
 use crate::time::rfc3339;
 use crate::types::{GameServer, GameServerState, Pod, PodIp};
 
@@ -75,6 +75,12 @@ pub enum NodesError {
     Encode(#[from] serde_json::Error),
 }
 
+impl Failure for NodesError {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Request(error) if error.is_conflict())
+    }
+}
+
 const FAST: Duration = Duration::from_millis(20);
 const SLOW: Duration = Duration::from_millis(500);
 
@@ -135,8 +141,8 @@ impl SimulatedNodes {
         }
         let pods = Informer::<Pod>::builder(Api::all(self.client.clone())).resync_period(TICK * 30).build();
         let servers = Informer::<GameServer>::builder(Api::all(self.client.clone())).build();
-        let of_pods = queue("simulated-pods", FAST, SLOW);
-        let of_servers = queue("simulated-servers", FAST, SLOW);
+        let of_pods = queue("simulated-pods", FAST, SLOW, &Arc::default());
+        let of_servers = queue("simulated-servers", FAST, SLOW, &Arc::default());
         let seen = Arc::new(Seen {
             pods: pods.lister(),
             servers: Writes::new(self.client.clone(), &servers),
