@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::signals::{is_set, stop_on_signal};
 use crate::{logging, output};
 
 /// Serve the Kubernetes API from memory, for kubectl and for controllers under test, until SIGINT or SIGTERM
@@ -47,7 +46,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 async fn serve(args: &Args) -> anyhow::Result<()> {
-    let stop = stop_on_signal()?;
+    let signals = lariat::signals().context("cannot wait for signals")?;
     let token = random_token()?;
     let server = ApiServer::builder().token(token.as_str()).remember_requests(false).build();
     for path in &args.crd {
@@ -66,7 +65,7 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
     ))?;
     tokio::select! {
         () = server.serve_tls(listener, identity) => {}
-        () = is_set(stop) => {}
+        () = signals => {}
     }
     tracing::info!("stopped");
     Ok(())

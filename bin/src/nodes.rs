@@ -7,11 +7,11 @@ use anyhow::Context as _;
 use lariat::api::Randomness;
 use lariat::prelude::*;
 use lariat_controllers::simulated::{NodeSettings, SimulatedNodes};
+use lariat_controllers::types::{GameServer, Node, Pod};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::controller::config;
-use crate::logging;
-use crate::signals::{is_set, stop_on_signal};
+use crate::{logging, preflight};
 
 /// Simulate nodes until SIGINT or SIGTERM
 ///
@@ -49,8 +49,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let config = config(args.kubeconfig.as_deref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
     runtime.block_on(async {
+        let mut signals = Box::pin(signals().context("cannot wait for signals")?);
         let client = Client::new(config)?;
-        let stop = stop_on_signal()?;
         let settings = NodeSettings {
             count: args.count,
             prefix: args.prefix,
@@ -59,8 +59,18 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             ..NodeSettings::default()
         };
         let randomness = args.seed.map_or_else(Randomness::from_os, Randomness::seeded);
-        tracing::info!(nodes = args.count, "started");
-        SimulatedNodes::new(client, settings, randomness).run(is_set(stop)).await?;
+        tracing::info!(server = %client.config().server(), nodes = args.count, "started");
+        let needed = [Node::KIND, Pod::KIND, GameServer::KIND].map(|kind| (kind, String::new()));
+        tokio::select! {
+            biased;
+            () = &mut signals => return Ok(()),
+            ready = preflight::check(&client, &needed) => ready?,
+        }
+        let nodes = SimulatedNodes::new(client, settings, randomness);
+        nodes
+            .run(signals)
+            .await
+            .context("nodes need an account that may do as a kubelet and the scheduler do")?;
         tracing::info!("stopped");
         Ok(())
     })

@@ -1,26 +1,15 @@
 //! How a program that runs for long is stopped.
 
 use anyhow::Context as _;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 /// Becomes true at the first SIGINT or SIGTERM. At the second one the process ends with status 1.
 pub(crate) fn stop_on_signal() -> anyhow::Result<watch::Receiver<bool>> {
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
-    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
+    let signals = lariat::signals().context("cannot wait for signals")?;
     let (sender, receiver) = watch::channel(false);
     tokio::spawn(async move {
-        for signals in 0.. {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            if signals > 0 {
-                std::process::exit(1);
-            }
-            tracing::info!("stopping; a second signal ends the program at once");
-            sender.send_replace(true);
-        }
+        signals.await;
+        sender.send_replace(true);
     });
     Ok(receiver)
 }

@@ -1,26 +1,29 @@
 //! All loops of one program, on one set of caches.
 
+mod assembly;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lariat::api::{Clock, Randomness, SystemClock};
 use lariat::prelude::*;
 use lariat::reflector::Stopped;
+use lariat::{AddError, Runnable};
 use tokio::sync::watch;
 
-use crate::events::EventWriter;
-use crate::fleetautoscalers::FleetAutoscalers;
-use crate::fleets::{Fleets, FleetsError};
-use crate::gameservers::ports::{InvalidRange, PortAllocator, PortRange};
-use crate::gameservers::{GameServers, PerNodeCounter, PodSettings, Writes};
+use self::assembly::{Assembled, Assembly};
+use crate::fleets::FleetsError;
+use crate::gameservers::PodSettings;
+use crate::gameservers::ports::{InvalidRange, PortRange};
+use crate::gameserversets::SetsError;
 use crate::gameserversets::reconcile::Limits;
-use crate::gameserversets::{GameServerSets, SetsError};
 use crate::gates::FeatureGates;
-use crate::types::{Fleet, FleetAutoscaler, GameServer, GameServerSet, Node, Pod};
+use crate::metrics::AgonesMetrics;
 
 /// A loop, by the name under which it is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,8 +42,6 @@ pub enum Loop {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no loop {0:?}: want gameservers, gameserversets, fleets or fleetautoscalers")]
 pub struct UnknownLoop(pub String);
-
-type BoxedLoop = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What the loops are told.
 #[derive(Debug, Clone)]
@@ -79,6 +80,9 @@ pub enum ControllersError {
     /// An informer has stopped.
     #[error("{0}")]
     Stopped(#[from] Stopped),
+    /// The manager does not take a loop.
+    #[error("{0}")]
+    Add(#[from] AddError),
 }
 
 /// All loops of one program.
@@ -99,25 +103,31 @@ pub struct Controllers {
     settings: Settings,
     randomness: Randomness,
     clock: Arc<dyn Clock>,
+    metrics: Option<Arc<AgonesMetrics>>,
 }
 
 impl Loop {
     /// All of them.
     pub const ALL: [Self; 4] =
         [Self::GameServers, Self::GameServerSets, Self::Fleets, Self::FleetAutoscalers];
+
+    /// The name under which it is chosen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::GameServers => "gameservers",
+            Self::GameServerSets => "gameserversets",
+            Self::Fleets => "fleets",
+            Self::FleetAutoscalers => "fleetautoscalers",
+        }
+    }
 }
 
 impl FromStr for Loop {
     type Err = UnknownLoop;
 
     fn from_str(name: &str) -> Result<Self, UnknownLoop> {
-        match name {
-            "gameservers" => Ok(Self::GameServers),
-            "gameserversets" => Ok(Self::GameServerSets),
-            "fleets" => Ok(Self::Fleets),
-            "fleetautoscalers" => Ok(Self::FleetAutoscalers),
-            other => Err(UnknownLoop(other.to_owned())),
-        }
+        let known = Self::ALL.into_iter().find(|one| one.name() == name);
+        known.ok_or_else(|| UnknownLoop(name.to_owned()))
     }
 }
 
@@ -139,7 +149,13 @@ impl Default for Settings {
 impl Controllers {
     /// Loops against an API server.
     pub fn new(client: Client, settings: Settings) -> Self {
-        Self { client, settings, randomness: Randomness::from_os(), clock: Arc::new(SystemClock) }
+        Self {
+            client,
+            settings,
+            randomness: Randomness::from_os(),
+            clock: Arc::new(SystemClock),
+            metrics: None,
+        }
     }
 
     /// Takes random choices from `randomness`; the operating system's if nothing is given.
@@ -153,6 +169,13 @@ impl Controllers {
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
+        self
+    }
+
+    /// Has fleets, servers, nodes and autoscalers counted by `metrics`; nobody counts them if nothing is given.
+    #[must_use]
+    pub fn metrics(mut self, metrics: Arc<AgonesMetrics>) -> Self {
+        self.metrics = Some(metrics);
         self
     }
 
@@ -183,94 +206,14 @@ impl Controllers {
         leads: impl Future<Output = ()>,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), ControllersError> {
-        let Self { client, settings, randomness, clock } = self;
-        let Settings { loops, gates, pods: pod_settings, ports, workers, limits, parallel, resync } =
-            settings;
-        let runs = |one: Loop| loops.contains(&one);
-        let factory = InformerFactory::builder(client.clone()).resync_period(resync);
-        let factory = factory.randomness(randomness.clone()).build();
-        let (writer, events) = EventWriter::new(client.clone(), "lariat", clock.clone());
+        let factory = InformerFactory::builder(self.client.clone()).resync_period(self.settings.resync);
+        let factory = factory.randomness(self.randomness.clone()).build();
+        let Assembled { loops, writer, .. } = self.assemble(&factory, None)?;
         let (stop, stopped) = watch::channel(false);
         let until = || {
             let mut stopped = stopped.clone();
             async move { drop(stopped.wait_for(|stopped| *stopped).await) }
         };
-
-        let needs_servers =
-            runs(Loop::GameServers) || runs(Loop::GameServerSets) || runs(Loop::FleetAutoscalers);
-        let servers = needs_servers.then(|| factory.informer::<GameServer>());
-        let server_writes = servers.as_ref().map(|servers| Arc::new(Writes::new(client.clone(), servers)));
-        let counts = PerNodeCounter::default();
-        if let Some(servers) = &servers {
-            servers.add_handler(counts.clone())?;
-        }
-        let needs_sets = runs(Loop::GameServerSets) || runs(Loop::Fleets);
-        let sets = needs_sets.then(|| factory.informer::<GameServerSet>());
-        let set_writes = sets.as_ref().map(|sets| Arc::new(Writes::new(client.clone(), sets)));
-        let needs_fleets = runs(Loop::Fleets) || runs(Loop::FleetAutoscalers);
-        let fleets = needs_fleets.then(|| factory.informer::<Fleet>());
-        let fleet_writes = fleets.as_ref().map(|fleets| Arc::new(Writes::new(client.clone(), fleets)));
-
-        let mut waiting: Vec<BoxedLoop> = Vec::new();
-        if let (true, Some(servers), Some(writes)) = (runs(Loop::GameServers), &servers, &server_writes) {
-            let pods = factory.informer::<Pod>();
-            let nodes = factory.informer::<Node>();
-            nodes.add_handler(counts.clone())?;
-            let allocator = PortAllocator::new(ports, randomness.clone())?;
-            let allocator = if gates.has(crate::gates::Gate::PortRanges) {
-                allocator
-            } else {
-                allocator.ignoring_names()
-            };
-            let loops = GameServers::new(
-                client.clone(),
-                servers.clone(),
-                pods,
-                nodes,
-                writes.clone(),
-                allocator,
-                pod_settings,
-                &events,
-            )?;
-            waiting.push(Box::pin(loops.gates(gates).workers(workers).clock(clock.clone()).run(until())));
-        }
-        if let (true, Some(sets), Some(set_writes), Some(servers), Some(server_writes)) =
-            (runs(Loop::GameServerSets), &sets, &set_writes, &servers, &server_writes)
-        {
-            let (set_writes, server_writes) = (set_writes.clone(), server_writes.clone());
-            let loops = GameServerSets::new(
-                sets.clone(),
-                servers.clone(),
-                set_writes,
-                server_writes,
-                counts.clone(),
-                &events,
-            )?;
-            let loops = loops.gates(gates).limits(limits).parallel(parallel.0, parallel.1);
-            waiting.push(Box::pin(loops.workers(workers).clock(clock.clone()).run(until())));
-        }
-        if let (true, Some(fleets), Some(fleet_writes), Some(sets), Some(set_writes)) =
-            (runs(Loop::Fleets), &fleets, &fleet_writes, &sets, &set_writes)
-        {
-            let (fleet_writes, set_writes) = (fleet_writes.clone(), set_writes.clone());
-            let loops = Fleets::new(fleets.clone(), sets.clone(), fleet_writes, set_writes, &events)?;
-            waiting.push(Box::pin(loops.gates(gates).workers(workers).run(until())));
-        }
-        if let (true, Some(fleets), Some(fleet_writes), Some(servers)) =
-            (runs(Loop::FleetAutoscalers), &fleets, &fleet_writes, &servers)
-        {
-            let autoscalers = factory.informer::<FleetAutoscaler>();
-            let loops = FleetAutoscalers::new(client.clone(), fleets.clone(), autoscalers)?;
-            let loops = loops
-                .gates(gates)
-                .servers(servers.clone(), counts.clone())
-                .fleet_writes(fleet_writes.clone())
-                .events(&events)
-                .randomness(randomness)
-                .clock_shared(clock)
-                .workers(workers);
-            waiting.push(Box::pin(loops.run(until())));
-        }
 
         factory.start();
         let (end_events, events_end) = watch::channel(false);
@@ -286,8 +229,8 @@ impl Controllers {
             () = leads => true,
         };
         if leads {
-            for one in waiting {
-                running.spawn(one);
+            for one in loops {
+                running.spawn((one.run)(Box::pin(until())));
             }
             shutdown.await;
         }
@@ -297,6 +240,79 @@ impl Controllers {
         end_events.send_replace(true);
         drop(writing.await);
         Ok(())
+    }
+
+    /// Gives the loops to a manager, which runs each under its name, while it leads if it has an elector, on its own caches. These are filled before it leads, and shown, as the queues are, by `/readyz`, `/metrics` and `/debug/state`. `/healthz`
+    /// asks whether each queue has its workers.
+    ///
+    /// Make the loops with the manager's client, fenced or not, so that it counts their requests. The caches resync as the manager's
+    /// informers were made to.
+    ///
+    /// # Errors
+    ///
+    /// If the settings make no sense, or the manager has something of the name of a loop.
+    ///
+    /// # Example
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use lariat::prelude::*;
+    /// use lariat_controllers::controllers::{Controllers, Settings};
+    ///
+    /// # async fn run(client: Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let builder = Manager::builder(client).listen("127.0.0.1:8080".parse()?);
+    /// let manager = builder.informers(|informers| informers.resync_period(Duration::from_secs(30))).build();
+    /// Controllers::new(manager.client().clone(), Settings::default()).add_to(&manager)?;
+    /// manager.run(signals()?).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn add_to(self, manager: &Manager) -> Result<(), ControllersError> {
+        let assembled = self.assemble(manager.informers(), Some(manager.queue_metrics()))?;
+        assembled.shown.by(manager);
+        let running = Arc::new(watch::Sender::new(0_usize));
+        for Assembly { name, queues, run } in assembled.loops {
+            let has_ended = Arc::new(AtomicBool::new(false));
+            for queue in &queues {
+                manager.show_queue(queue);
+                let has_ended = has_ended.clone();
+                let check = move || match has_ended.load(Ordering::Relaxed) {
+                    true => Err("its workers have ended".to_owned()),
+                    false => Ok(()),
+                };
+                manager.add_health_check(format!("{}-workerqueue", queue.name().unwrap_or(name)), check);
+            }
+            let running = running.clone();
+            manager.add_runnable(Runnable::new(name, move |stop| async move {
+                running.send_modify(|running| *running += 1);
+                let _one_less = OneLess(running);
+                let until = stop.clone();
+                run(Box::pin(async move { until.stopped().await })).await;
+                has_ended.store(!stop.is_stopped(), Ordering::Relaxed);
+                Ok(())
+            }))?;
+        }
+        let mut running = running.subscribe();
+        let events = Runnable::new("events", move |stop| async move {
+            let all_ended = async move {
+                stop.stopped().await;
+                // An error means that there is nobody to wait for.
+                let _ = running.wait_for(|running| *running == 0).await;
+            };
+            assembled.writer.run(all_ended).await;
+            Ok(())
+        });
+        manager.add_runnable(events.needs_leadership(false))?;
+        Ok(())
+    }
+}
+
+/// Counts one loop less when it is dropped.
+struct OneLess(Arc<watch::Sender<usize>>);
+
+impl Drop for OneLess {
+    fn drop(&mut self) {
+        self.0.send_modify(|running| *running -= 1);
     }
 }
 

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod allocation;
 pub mod controllers;
 pub mod defaults;
@@ -21,6 +22,7 @@ pub mod gameservers;
 pub mod gameserversets;
 pub mod gates;
 mod keys;
+pub mod metrics;
 pub mod quantity;
 pub mod schedule;
 pub mod simulated;

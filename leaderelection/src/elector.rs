@@ -223,6 +223,7 @@ impl<L: Lock> Candidate<L> {
     ///
     /// A write that was sent may be carried out nonetheless; if it is, the Lease is found to be ours later.
     async fn campaign(&mut self) -> Held {
+        let mut told = String::new();
         loop {
             let begun = self.config.time.now();
             let outcome = self.attempt().await;
@@ -236,7 +237,14 @@ impl<L: Lock> Candidate<L> {
                     pause.min(ends + retry_period.mul_f64(0.1 * randomness.unit()))
                 }
                 Attempt::Failed(error) => {
-                    tracing::debug!(lease = self.lock.name(), %error, "Lease was not got");
+                    // Whoever waits for a leader wants to know why there is none, but not every two seconds.
+                    let text = error.to_string();
+                    if text == told {
+                        tracing::debug!(lease = self.lock.name(), %error, "Lease was not got");
+                    } else {
+                        tracing::warn!(lease = self.lock.name(), %error, "Lease was not got, is tried again");
+                        told = text;
+                    }
                     // A request that took long was a pause already.
                     (begun + *retry_period).saturating_sub(time.now()).max(*retry_period / 10)
                 }

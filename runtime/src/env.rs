@@ -1,8 +1,9 @@
 use std::fmt::{self, Debug, Formatter};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lariat_api::{Clock, Randomness};
+use lariat_api::{Clock, ObjectKey, Randomness};
 use lariat_client::Client;
+use lariat_workqueue::Queue;
 
 use crate::controller::cache::{Cache, CacheState, is_same_resource};
 use crate::controller::worker::Desk;
@@ -19,6 +20,8 @@ pub(crate) struct Env {
     caches: Mutex<Vec<Arc<dyn Cache>>>,
     /// Of all controllers that were prepared, the last one of each name.
     desks: Mutex<Vec<Arc<Desk>>>,
+    /// Those that no controller has.
+    queues: Mutex<Vec<Queue<ObjectKey>>>,
 }
 
 impl Env {
@@ -36,12 +39,15 @@ impl Env {
             broadcaster,
             caches: Mutex::default(),
             desks: Mutex::default(),
+            queues: Mutex::default(),
         });
         let (of_queues, of_caches) = (Arc::downgrade(&env), Arc::downgrade(&env));
         env.metrics.ask(Asked {
             queues: Box::new(move || {
-                let desks = of_queues.upgrade().map(|env| env.desks()).unwrap_or_default();
-                desks.iter().map(|desk| desk.queue.clone()).collect()
+                let Some(env) = of_queues.upgrade() else { return Vec::new() };
+                let mut queues = env.queues();
+                queues.extend(env.desks().iter().map(|desk| desk.queue.clone()));
+                queues
             }),
             caches: Box::new(move || of_caches.upgrade().map(|env| env.caches()).unwrap_or_default()),
         });
@@ -78,6 +84,14 @@ impl Env {
 
     pub(crate) fn desks(&self) -> Vec<Arc<Desk>> {
         self.desks.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn show_queue(&self, queue: &Queue<ObjectKey>) {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner).push(queue.clone());
+    }
+
+    pub(crate) fn queues(&self) -> Vec<Queue<ObjectKey>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn forget(&self, kind: &lariat_api::Kind) {

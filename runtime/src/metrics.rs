@@ -26,6 +26,10 @@ use tokio::time::Instant;
 use crate::controller::cache::CacheState;
 use crate::limits::PRIORITIES;
 
+mod both;
+
+use both::Both;
+
 /// All metrics of one program.
 pub(crate) struct Metrics {
     registry: Mutex<Registry>,
@@ -37,7 +41,17 @@ pub(crate) struct Metrics {
     slow_path: Counters,
     /// Those of shared controllers, if there are any.
     lasso: OnceLock<Arc<LassoFamilies>>,
+    /// Who else is told.
+    observer: Option<Arc<dyn Observer>>,
 }
+
+/// Is told what clients, informers and queues do.
+pub(crate) trait Observer:
+    lariat_client::Metrics + lariat_reflector::Metrics + lariat_workqueue::Metrics
+{
+}
+
+impl<T: lariat_client::Metrics + lariat_reflector::Metrics + lariat_workqueue::Metrics> Observer for T {}
 
 /// The labels of a metric. One type for all metrics: for each other one, families would be compiled anew.
 #[derive(Clone, Debug, Default)]
@@ -134,7 +148,7 @@ pub(crate) struct ControllerMetrics {
 pub(crate) struct Active(Gauge<i64, AtomicI64>);
 
 impl Metrics {
-    pub(crate) fn new() -> Arc<Self> {
+    pub(crate) fn new(observer: Option<Arc<dyn Observer>>) -> Arc<Self> {
         let mut registry = Registry::default();
         let controllers = ControllerFamilies {
             total: Family::default(),
@@ -191,6 +205,7 @@ impl Metrics {
             leader,
             slow_path,
             lasso: OnceLock::new(),
+            observer,
         })
     }
 
@@ -209,7 +224,10 @@ impl Metrics {
     }
 
     pub(crate) fn queues(&self) -> Arc<dyn lariat_workqueue::Metrics> {
-        self.queues.clone()
+        match &self.observer {
+            None => self.queues.clone(),
+            Some(observer) => Arc::new(Both(self.queues.clone(), observer.clone())),
+        }
     }
 
     /// How long ago an informer heard of its server; none if it never did.
@@ -219,11 +237,17 @@ impl Metrics {
     }
 
     pub(crate) fn informers(&self) -> Arc<dyn lariat_reflector::Metrics> {
-        self.informers.clone()
+        match &self.observer {
+            None => self.informers.clone(),
+            Some(observer) => Arc::new(Both(self.informers.clone(), observer.clone())),
+        }
     }
 
     pub(crate) fn client(&self) -> Arc<dyn lariat_client::Metrics> {
-        self.client.clone()
+        match &self.observer {
+            None => self.client.clone(),
+            Some(observer) => Arc::new(Both(self.client.clone(), observer.clone())),
+        }
     }
 
     pub(crate) fn lasso(&self) -> Arc<LassoFamilies> {

@@ -17,8 +17,7 @@ use std::collections::BTreeSet;
 
 use compare::Difference;
 use differences::{DIFFERENCES, On};
-use lariat_fixtures::{Recording, recording_path};
-use plane::ControlPlane;
+use lariat_fixtures::{ControlPlane, Recording, recording_path};
 use target::Target;
 use tokio::sync::Mutex;
 
@@ -62,7 +61,7 @@ async fn check_real(name: &'static str) {
     let Some(assets) = ControlPlane::assets() else {
         return println!("{name}: not sent to a real API server, as KUBEBUILDER_ASSETS is not set");
     };
-    check(name, Target::Real(Box::new(ControlPlane::start(assets).await))).await;
+    check(name, Target::Real(Box::new(ControlPlane::start(assets, replay::TOKEN).await))).await;
 }
 
 #[tokio::test(start_paused = true)]

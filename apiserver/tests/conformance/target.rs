@@ -11,11 +11,12 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use lariat_apiserver::{ApiServer, Fault, FaultPlan, Rule};
+use lariat_fixtures::ControlPlane;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout_at};
 
-use crate::plane::{Address, ControlPlane};
+use crate::plane::{Address, compact};
 use crate::replay::TOKEN;
 
 pub(crate) enum Target {
@@ -52,7 +53,7 @@ impl Target {
     pub(crate) fn door(&self) -> Door {
         match self {
             Self::Embedded(server) => Door::Embedded(server.clone()),
-            Self::Real(plane) => Door::Real(plane.address()),
+            Self::Real(plane) => Door::Real(Address::of(plane)),
         }
     }
 
@@ -105,7 +106,7 @@ impl Target {
     pub(crate) async fn compact(&self) {
         match self {
             Self::Embedded(server) => server.compact(),
-            Self::Real(plane) => plane.compact().await,
+            Self::Real(plane) => compact(plane).await,
         }
     }
 }

@@ -20,13 +20,14 @@ use std::time::Duration;
 use lariat::api::{Clock, Randomness, SystemClock};
 use lariat::prelude::*;
 use lariat::reflector::Stopped;
-use lariat::workqueue::ItemFastSlow;
+use lariat::workqueue::Metrics;
 
 use self::sync::{Synced, Syncer};
 use self::timers::Timers;
 use crate::events::Recorder;
 use crate::gameservers::{PerNodeCounter, Writes};
 use crate::gates::FeatureGates;
+use crate::keys::{LateMetrics, queue, work};
 use crate::types::{Fleet, FleetAutoscaler, GameServer};
 
 pub use self::capacity::{Counted, capacity};
@@ -59,6 +60,7 @@ pub struct FleetAutoscalers {
     fleets: Informer<Fleet>,
     autoscalers: Informer<FleetAutoscaler>,
     queue: Queue<ObjectKey>,
+    metrics: Arc<LateMetrics>,
     timers: Arc<Timers>,
     workers: usize,
     servers: Option<Informer<GameServer>>,
@@ -75,7 +77,6 @@ pub struct FleetAutoscalers {
 /// How long after each of the first failures an autoscaler is tried again, and how long after all later ones.
 const FAST: Duration = Duration::from_millis(200);
 const SLOW: Duration = Duration::from_secs(3);
-const FAST_ATTEMPTS: u32 = 5;
 
 /// How many autoscalers are looked at at once, unless told otherwise.
 const DEFAULT_WORKERS: usize = 4;
@@ -91,8 +92,8 @@ impl FleetAutoscalers {
         fleets: Informer<Fleet>,
         autoscalers: Informer<FleetAutoscaler>,
     ) -> Result<Self, Stopped> {
-        let limiter = ItemFastSlow::new(FAST, SLOW, FAST_ATTEMPTS);
-        let queue = Queue::builder().name("fleetautoscalers").rate_limiter(limiter).build();
+        let metrics = Arc::default();
+        let queue = queue("fleetautoscaler", FAST, SLOW, &metrics);
         let timers = Arc::new(Timers::new(queue.clone()));
         let hooks = Arc::new(Hooks::default());
         autoscalers.add_handler(StartTimers { timers: timers.clone(), hooks: hooks.clone() })?;
@@ -101,6 +102,7 @@ impl FleetAutoscalers {
             fleets,
             autoscalers,
             queue,
+            metrics,
             timers,
             workers: DEFAULT_WORKERS,
             servers: None,
@@ -186,6 +188,18 @@ impl FleetAutoscalers {
         self
     }
 
+    /// Counts what happens in the queue with `metrics`; nobody does if nothing is given.
+    #[must_use]
+    pub fn queue_metrics(self, metrics: Arc<dyn Metrics>) -> Self {
+        self.metrics.tell(metrics);
+        self
+    }
+
+    /// The queue, for those who want to know how it is.
+    pub fn queues(&self) -> Vec<Queue<ObjectKey>> {
+        vec![self.queue.clone()]
+    }
+
     /// Works until `shutdown` is ready, then returns when what was begun is finished.
     ///
     /// Nothing is done before both caches hold their first list.
@@ -223,7 +237,7 @@ impl FleetAutoscalers {
             observer,
         });
         let timers_of_workers = timers.clone();
-        let workers = Workers::new(queue.clone(), workers).run(move |key: ObjectKey| {
+        let workers = work(&queue, workers, move |key: ObjectKey| {
             let (syncer, timers) = (syncer.clone(), timers_of_workers.clone());
             async move {
                 if syncer.sync(&key).await? == Synced::Gone {

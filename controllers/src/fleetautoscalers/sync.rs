@@ -9,6 +9,7 @@ use super::webhook::Hooks;
 use crate::events::Recorder;
 use crate::gameservers::{PerNodeCounter, Writes};
 use crate::gates::FeatureGates;
+use crate::keys::Failure;
 use crate::time::{rfc3339, timestamp};
 use crate::types::{Fleet, FleetAutoscaler, FleetAutoscalerStatus, GameServer, names};
 
@@ -42,6 +43,12 @@ pub enum SyncError {
     /// A write failed.
     #[error("{0}")]
     Write(lariat::client::Error),
+}
+
+impl Failure for SyncError {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Write(error) if error.is_conflict())
+    }
 }
 
 /// What one look at an autoscaler needs.

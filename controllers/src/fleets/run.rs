@@ -6,6 +6,7 @@ use lariat::api::Metadata;
 use lariat::client::{DeleteParams, Error, Propagation};
 use lariat::prelude::*;
 use lariat::reflector::{AddIndexersError, Stopped};
+use lariat::workqueue::Metrics;
 
 use super::plan::{Children, children};
 use super::strategy::{StrategyError, sizes};
@@ -13,7 +14,7 @@ use super::{new_set, status};
 use crate::events::Recorder;
 use crate::gameservers::Writes;
 use crate::gates::{FeatureGates, Gate};
-use crate::keys::{add, queue, work};
+use crate::keys::{Failure, LateMetrics, add, queue, work};
 use crate::types::game_server_owner;
 use crate::types::{Fleet, GameServerSet, GameServerSetStatus, Undecodable, names};
 
@@ -45,6 +46,7 @@ pub struct Fleets {
     fleets: Informer<Fleet>,
     sets: Informer<GameServerSet>,
     queue: Queue<ObjectKey>,
+    metrics: Arc<LateMetrics>,
     workers: usize,
 }
 
@@ -74,6 +76,12 @@ pub enum FleetError {
     /// Its template is not one.
     #[error("spec.template {0}")]
     Template(#[from] Undecodable),
+}
+
+impl Failure for FleetError {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Request(error) if error.is_conflict())
+    }
 }
 
 /// Why the loop of fleets cannot be made.
@@ -281,13 +289,14 @@ impl Fleets {
         events: &Recorder,
     ) -> Result<Self, FleetsError> {
         sets.add_indexers(index_by_fleet())?;
-        let queue = queue("fleet", FAST, SLOW);
+        let metrics = Arc::default();
+        let queue = queue("fleet", FAST, SLOW, &metrics);
         fleets.add_handler(OnFleets { queue: queue.clone(), writes: fleet_writes.clone() })?;
         sets.add_handler(OnSets { queue: queue.clone() })?;
         let events = events.of("fleet-controller");
         let context =
             FleetContext { gates: FeatureGates::default(), fleets: fleet_writes, sets: set_writes, events };
-        Ok(Self { context, fleets, sets, queue, workers: DEFAULT_WORKERS })
+        Ok(Self { context, fleets, sets, queue, metrics, workers: DEFAULT_WORKERS })
     }
 
     /// Has these features on; the default ones if nothing is given.
@@ -304,13 +313,25 @@ impl Fleets {
         self
     }
 
+    /// Counts what happens in the queues with `metrics`; nobody does if nothing is given.
+    #[must_use]
+    pub fn queue_metrics(self, metrics: Arc<dyn Metrics>) -> Self {
+        self.metrics.tell(metrics);
+        self
+    }
+
+    /// The queues, for those who want to know how they are.
+    pub fn queues(&self) -> Vec<Queue<ObjectKey>> {
+        vec![self.queue.clone()]
+    }
+
     /// Works until `shutdown` is ready, then returns when what was begun is finished.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future stops the work where it is.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        let Self { context, fleets, sets, queue, workers } = self;
+        let Self { context, fleets, sets, queue, workers, .. } = self;
         let mut shutdown = std::pin::pin!(shutdown);
         let synced = async {
             fleets.wait_for_sync().await;

@@ -11,6 +11,7 @@ use super::ports::PortAllocator;
 use super::settings::PodSettings;
 use crate::events::Recorder;
 use crate::gates::FeatureGates;
+use crate::keys::Failure;
 use crate::types::{GameServer, GameServerState, Node, Pod};
 
 /// What the loops of game servers share.
@@ -67,6 +68,12 @@ impl SyncError {
     /// Whether somebody else wrote in the meantime: no fault, and not worth a line in the log.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Request(error) if error.is_conflict())
+    }
+}
+
+impl Failure for SyncError {
+    fn is_conflict(&self) -> bool {
+        self.is_conflict()
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lariat::api::{Clock, Metadata, SystemClock};
 use lariat::prelude::*;
 use lariat::reflector::Stopped;
-use lariat::workqueue::Queue;
+use lariat::workqueue::{Metrics, Queue};
 
 use super::cache::Writes;
 use super::context::{Context, Outcome, SyncError};
@@ -16,7 +16,7 @@ use super::predicates::is_unhealthy;
 use super::settings::PodSettings;
 use crate::events::Recorder;
 use crate::gates::{FeatureGates, Gate};
-use crate::keys::{KeyLocks, add, queue, work};
+use crate::keys::{KeyLocks, LateMetrics, add, queue, work};
 use crate::types::{GameServer, GameServerState, Node, Pod};
 
 /// The loops of game servers: creation, deletion, all else, and those that watch over them.
@@ -55,6 +55,7 @@ pub struct GameServers {
     pods: Informer<Pod>,
     nodes: Informer<Node>,
     queues: Queues,
+    metrics: Arc<LateMetrics>,
     doubts: Arc<Doubts>,
     workers: usize,
 }
@@ -105,7 +106,8 @@ impl GameServers {
             events: events.of("gameserver-controller"),
             clock: Arc::new(SystemClock),
         };
-        let queue = |name| queue(name, FAST, SLOW);
+        let metrics = Arc::default();
+        let queue = |name| queue(name, FAST, SLOW, &metrics);
         let queues = Queues {
             creation: queue("gameserver-creation"),
             deletion: queue("gameserver-deletion"),
@@ -116,7 +118,7 @@ impl GameServers {
             succeeded: queue("gameserver-succeeded"),
         };
         let doubts = Arc::new(Doubts::default());
-        Ok(Self { context, servers, pods, nodes, queues, doubts, workers: DEFAULT_WORKERS })
+        Ok(Self { context, servers, pods, nodes, queues, metrics, doubts, workers: DEFAULT_WORKERS })
     }
 
     /// Has these features on; the default ones if nothing is given.
@@ -140,6 +142,18 @@ impl GameServers {
         self
     }
 
+    /// Counts what happens in the queues with `metrics`; nobody does if nothing is given.
+    #[must_use]
+    pub fn queue_metrics(self, metrics: Arc<dyn Metrics>) -> Self {
+        self.metrics.tell(metrics);
+        self
+    }
+
+    /// The queues, for those who want to know how they are.
+    pub fn queues(&self) -> Vec<Queue<ObjectKey>> {
+        self.queues.all().map(Queue::clone).into()
+    }
+
     /// The host ports that are given out.
     pub fn ports(&self) -> Arc<PortAllocator> {
         self.context.ports.clone()
@@ -154,7 +168,7 @@ impl GameServers {
     ///
     /// Dropping the future stops the work where it is; a server goes on from the state that was written last.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        let Self { context, servers, pods, nodes, queues, doubts, workers } = self;
+        let Self { context, servers, pods, nodes, queues, doubts, workers, .. } = self;
         let mut shutdown = std::pin::pin!(shutdown);
         let synced = async {
             servers.wait_for_sync().await;
@@ -280,11 +294,13 @@ impl Queues {
         add(queue, server);
     }
 
-    fn shut_down(&self) {
+    fn all(&self) -> [&Queue<ObjectKey>; 7] {
         let Self { creation, deletion, main, health, migration, missing_pod, succeeded } = self;
-        for queue in [creation, deletion, main, health, migration, missing_pod, succeeded] {
-            queue.shut_down();
-        }
+        [creation, deletion, main, health, migration, missing_pod, succeeded]
+    }
+
+    fn shut_down(&self) {
+        self.all().into_iter().for_each(Queue::shut_down);
     }
 }
 

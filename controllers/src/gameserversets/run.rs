@@ -7,8 +7,10 @@ use lariat::api::{Clock, Metadata, SystemClock};
 use lariat::client::Error;
 use lariat::prelude::*;
 use lariat::reflector::{AddIndexersError, Stopped};
+use lariat::workqueue::Metrics;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::expectations::Expectations;
 use super::overflow::overflowing;
@@ -17,7 +19,8 @@ use super::{new_game_server, status};
 use crate::events::Recorder;
 use crate::gameservers::{PerNodeCounter, Writes};
 use crate::gates::{FeatureGates, Gate};
-use crate::keys::{add, queue, work};
+use crate::keys::{Failure, LateMetrics, add, queue, work};
+use crate::metrics::AgonesMetrics;
 use crate::time::timestamp;
 use crate::types::{GameServer, GameServerSet, GameServerState, Priority, Undecodable, names};
 
@@ -50,6 +53,7 @@ pub struct GameServerSets {
     sets: Informer<GameServerSet>,
     servers: Informer<GameServer>,
     queue: Queue<ObjectKey>,
+    metrics: Arc<LateMetrics>,
     workers: usize,
 }
 
@@ -73,6 +77,7 @@ pub struct SetContext {
     /// The time of day.
     pub clock: Arc<dyn Clock>,
     expected: Arc<Mutex<BTreeMap<String, Arc<Expectations>>>>,
+    metrics: Option<Arc<AgonesMetrics>>,
 }
 
 /// Why a look at a set failed. It is tried again.
@@ -85,6 +90,12 @@ pub enum SetError {
     /// The set's template is not one.
     #[error("spec.template {0}")]
     Template(#[from] Undecodable),
+}
+
+impl Failure for SetError {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Request(error) if error.is_conflict())
+    }
 }
 
 /// Why the loop of sets cannot be made.
@@ -148,6 +159,7 @@ impl SetContext {
             events: events.of("gameserverset-controller"),
             clock: Arc::new(SystemClock),
             expected: Arc::default(),
+            metrics: None,
         }
     }
 
@@ -211,7 +223,12 @@ impl SetContext {
     ) -> Result<(), SetError> {
         let removed = self.remove(set, action.delete, expected).await;
         if action.add > 0 {
-            self.create(set, action.add, expected).await?;
+            let began = Instant::now();
+            let created = self.create(set, action.add, expected).await;
+            if let Some(metrics) = &self.metrics {
+                metrics.created(action.add, created.is_ok(), began.elapsed());
+            }
+            created?;
         }
         removed
     }
@@ -334,11 +351,12 @@ impl GameServerSets {
         events: &Recorder,
     ) -> Result<Self, SetsError> {
         servers.add_indexers(index_by_set())?;
-        let queue = queue("gameserverset", FAST, SLOW);
+        let metrics = Arc::default();
+        let queue = queue("gameserverset", FAST, SLOW, &metrics);
         let context = SetContext::new(set_writes, server_writes, counts, events);
         sets.add_handler(OnSets { queue: queue.clone(), context: context.clone() })?;
         servers.add_handler(OnServers { queue: queue.clone() })?;
-        Ok(Self { context, sets, servers, queue, workers: DEFAULT_WORKERS })
+        Ok(Self { context, sets, servers, queue, metrics, workers: DEFAULT_WORKERS })
     }
 
     /// Has these features on; the default ones if nothing is given.
@@ -376,13 +394,30 @@ impl GameServerSets {
         self
     }
 
+    pub(crate) fn metrics(mut self, metrics: Option<Arc<AgonesMetrics>>) -> Self {
+        self.context.metrics = metrics;
+        self
+    }
+
+    /// Counts what happens in the queues with `metrics`; nobody does if nothing is given.
+    #[must_use]
+    pub fn queue_metrics(self, metrics: Arc<dyn Metrics>) -> Self {
+        self.metrics.tell(metrics);
+        self
+    }
+
+    /// The queues, for those who want to know how they are.
+    pub fn queues(&self) -> Vec<Queue<ObjectKey>> {
+        vec![self.queue.clone()]
+    }
+
     /// Works until `shutdown` is ready, then returns when what was begun is finished.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future stops the work where it is.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        let Self { context, sets, servers, queue, workers } = self;
+        let Self { context, sets, servers, queue, workers, .. } = self;
         let mut shutdown = std::pin::pin!(shutdown);
         let synced = async {
             sets.wait_for_sync().await;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::placement::Placement;
 use crate::gameservers::Writes;
-use crate::keys::{add, queue, work};
+use crate::keys::{Failure, add, queue, work};
 use crate::time::rfc3339;
 use crate::types::{GameServer, GameServerState, Pod, PodIp};
 
@@ -73,6 +73,12 @@ pub enum NodesError {
     /// An object is not as the API has them.
     #[error("{0}")]
     Encode(#[from] serde_json::Error),
+}
+
+impl Failure for NodesError {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Request(error) if error.is_conflict())
+    }
 }
 
 const FAST: Duration = Duration::from_millis(20);
@@ -137,8 +143,8 @@ impl SimulatedNodes {
         let pods = pods.randomness(self.randomness.clone()).build();
         let servers = Informer::<GameServer>::builder(Api::all(self.client.clone()));
         let servers = servers.randomness(self.randomness.clone()).build();
-        let of_pods = queue("simulated-pods", FAST, SLOW);
-        let of_servers = queue("simulated-servers", FAST, SLOW);
+        let of_pods = queue("simulated-pods", FAST, SLOW, &Arc::default());
+        let of_servers = queue("simulated-servers", FAST, SLOW, &Arc::default());
         let seen = Arc::new(Seen {
             pods: pods.lister(),
             servers: Writes::new(self.client.clone(), &servers),

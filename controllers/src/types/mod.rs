@@ -35,7 +35,7 @@ pub use game_server_spec::{
     CounterStatus, Eviction, GameServerPort, GameServerSpec, GameServerTemplate, Health, ListStatus,
     PlayersSpec, PodTemplate, SdkServer,
 };
-pub use node::{Node, NodeSpec, NodeStatus};
+pub use node::{Node, NodeSpec, NodeStatus, Taint};
 pub use pod::{
     ContainerState, ContainerStatus, Pod, PodCondition, PodIp, PodSpec, PodStatus, TerminatedState,
 };

@@ -23,6 +23,17 @@ pub struct Node {
 pub struct NodeSpec {
     /// Whether it takes no further pods.
     pub unschedulable: bool,
+    /// What keeps pods away that do not tolerate it.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
+    pub taints: Vec<Taint>,
+}
+
+/// What keeps pods from a node.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Taint {
+    /// Its name.
+    pub key: String,
 }
 
 /// What a node is.
@@ -35,6 +46,11 @@ pub struct NodeStatus {
 }
 
 impl Node {
+    /// Whether it is for the programs of the system, and not for game servers.
+    pub fn is_of_system(&self) -> bool {
+        self.spec.taints.iter().any(|taint| taint.key.starts_with("agones.dev/"))
+    }
+
     /// Whether it is going away.
     pub fn is_being_deleted(&self) -> bool {
         self.metadata.is_being_deleted()

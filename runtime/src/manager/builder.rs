@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use super::{Elector, Manager, Selection, Settings};
 use crate::env::Env;
 use crate::limits::{CACHE_SYNC_TIMEOUT, GRACE};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Observer};
 
 /// Makes a [`Manager`].
 ///
@@ -35,6 +35,7 @@ use crate::metrics::Metrics;
 pub struct ManagerBuilder {
     client: Client,
     settings: Settings,
+    observer: Option<Arc<dyn Observer>>,
     clock: Arc<dyn Clock>,
     randomness: Option<Randomness>,
     informers: Vec<Box<dyn FnOnce(InformerFactoryBuilder) -> InformerFactoryBuilder + Send>>,
@@ -51,7 +52,9 @@ impl ManagerBuilder {
                 elector: None,
                 grace: GRACE,
                 cache_sync_timeout: CACHE_SYNC_TIMEOUT,
+                serves_metrics: true,
             },
+            observer: None,
             clock: Arc::new(SystemClock),
             randomness: None,
             informers: Vec::new(),
@@ -105,6 +108,22 @@ impl ManagerBuilder {
         self
     }
 
+    /// Whether there is `/metrics`; there is if nothing is said.
+    pub fn serve_metrics(mut self, serves: bool) -> Self {
+        self.settings.serves_metrics = serves;
+        self
+    }
+
+    /// Tells `observer` too what the client, the informers and the queues do, for metrics under further names; see
+    /// [`Manager::register_metrics`].
+    pub fn observer(
+        mut self,
+        observer: Arc<impl lariat_client::Metrics + lariat_reflector::Metrics + lariat_workqueue::Metrics>,
+    ) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
     /// Takes the time of day from `clock`; the system's if nothing is given.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Arc::new(clock);
@@ -119,9 +138,9 @@ impl ManagerBuilder {
 
     /// The manager. Nothing is asked of the server, and nothing listens, before it runs.
     pub fn build(self) -> Manager {
-        let Self { client, settings, clock, randomness, informers } = self;
+        let Self { client, settings, observer, clock, randomness, informers } = self;
         let randomness = randomness.unwrap_or_else(Randomness::from_os);
-        let metrics = Metrics::new();
+        let metrics = Metrics::new(observer);
         let client = client.with_metrics(metrics.client());
         let mut factory = InformerFactory::builder(client.clone())
             .metrics(metrics.informers())

@@ -1,4 +1,5 @@
 use lariat_api::ObjectKey;
+use lariat_workqueue::Queue;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -20,10 +21,24 @@ impl Shared {
             "stage": stage,
             "leads": leads,
             "components": names,
+            "queues": self.env.queues().iter().map(queue).collect::<Vec<_>>(),
             "controllers": desks.iter().map(|desk| state_of(desk, now)).collect::<Vec<_>>(),
             "informers": self.env.caches(),
         })
     }
+}
+
+fn queue(queue: &Queue<ObjectKey>) -> Value {
+    let stuck = queue.stuck().into_iter().take(SHOWN_KEYS);
+    json!({
+        "name": queue.name(),
+        "length": queue.len(),
+        "shuttingDown": queue.is_shutting_down(),
+        "longestRunningSeconds": queue.longest_running().as_secs_f64(),
+        "stuck": stuck
+            .map(|(key, since)| json!({"key": key.as_str(), "seconds": since.as_secs_f64()}))
+            .collect::<Vec<_>>(),
+    })
 }
 
 fn state_of(desk: &Desk, now: Instant) -> Value {

@@ -19,8 +19,10 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lariat_api::{Object, ObjectKey};
 use lariat_client::Client;
-use lariat_reflector::InformerFactory;
+use lariat_reflector::{Informer, InformerFactory};
+use lariat_workqueue::Queue;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -76,6 +78,7 @@ pub(crate) struct Shared {
     env: Arc<Env>,
     factory: InformerFactory,
     selection: Selection,
+    serves_metrics: bool,
     state: Mutex<State>,
 }
 
@@ -87,6 +90,7 @@ struct Settings {
     elector: Option<Arc<dyn Elector>>,
     grace: Duration,
     cache_sync_timeout: Duration,
+    serves_metrics: bool,
 }
 
 struct State {
@@ -136,6 +140,7 @@ impl Manager {
             env,
             factory,
             selection: settings.selection.clone(),
+            serves_metrics: settings.serves_metrics,
             state: Mutex::new(State {
                 stage: Stage::New,
                 waiting: Vec::new(),
@@ -242,6 +247,31 @@ impl Manager {
     /// [`runnable`](crate::shared::SharedControllerFactory::runnable) to [`add_runnable`](Self::add_runnable).
     pub fn shared_controllers(&self) -> SharedControllerFactoryBuilder {
         SharedControllerFactoryBuilder::of_env(self.0.env.clone(), self.0.factory.clone())
+    }
+
+    /// Lets an informer that no controller uses be seen: `/readyz` asks whether it has synced, and `/debug/state` and `/metrics` say
+    /// how it is.
+    ///
+    /// ```
+    /// # fn show(manager: &lariat::Manager, queue: lariat::workqueue::Queue<lariat::ObjectKey>) {
+    /// let pods = manager.informers().dynamic(lariat::Kind::namespaced("", "v1", "Pod", "pods"));
+    /// manager.show_informer(&pods);
+    /// manager.show_queue(&queue);
+    /// # }
+    /// ```
+    pub fn show_informer<K: Object>(&self, informer: &Informer<K>) {
+        self.0.env.remember(&[Arc::new(informer.clone())]);
+    }
+
+    /// Lets a queue that no controller uses be seen by `/debug/state` and `/metrics`. What happens in it is only counted if it was made
+    /// with the [metrics for queues](Self::queue_metrics).
+    pub fn show_queue(&self, queue: &Queue<ObjectKey>) {
+        self.0.env.show_queue(queue);
+    }
+
+    /// Counts what happens in queues that are made with it, as in those of controllers.
+    pub fn queue_metrics(&self) -> Arc<dyn lariat_workqueue::Metrics> {
+        self.0.env.metrics.queues()
     }
 
     /// Tells people what happened, in the name of a component.

@@ -65,9 +65,13 @@ fn respond(shared: &Shared, request: &Request<Incoming>) -> Response<Full<Bytes>
     let path = request.uri().path().trim_matches('/');
     let (first, rest) = path.split_once('/').map_or((path, None), |(first, rest)| (first, Some(rest)));
     match (first, rest) {
-        ("healthz" | "livez", one) => answered(health::answer(first, &shared.health_checks(), one, query)),
-        ("readyz", one) => answered(health::answer(first, &shared.ready_checks(), one, query)),
-        ("metrics", None) => response(StatusCode::OK, PROMETHEUS, shared.env.metrics.text()),
+        ("healthz" | "livez" | "live", one) => {
+            answered(health::answer(first, &shared.health_checks(), one, query))
+        }
+        ("readyz" | "ready", one) => answered(health::answer(first, &shared.ready_checks(), one, query)),
+        ("metrics", None) if shared.serves_metrics => {
+            response(StatusCode::OK, PROMETHEUS, shared.env.metrics.text())
+        }
         ("debug", Some("state")) => response(StatusCode::OK, JSON, shared.state_of_all().to_string()),
         _ => {
             let pages = "there are /healthz, /readyz, /metrics and /debug/state\n";

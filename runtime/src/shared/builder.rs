@@ -162,7 +162,7 @@ impl SharedControllerFactoryBuilder {
             Source::Env { env, factory } => (env, factory, false),
             Source::Client { client, clock, randomness, informers } => {
                 let randomness = randomness.unwrap_or_else(Randomness::from_os);
-                let metrics = Metrics::new();
+                let metrics = Metrics::new(None);
                 let client = client.with_metrics(metrics.client());
                 let mut factory = InformerFactory::builder(client.clone())
                     .metrics(metrics.informers())
