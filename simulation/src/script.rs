@@ -147,6 +147,8 @@ impl Script {
             let key = ObjectKey::new("default", "simple");
             let api = Api::<FleetAutoscaler>::namespaced(self.world.user.clone(), "default");
             drop(api.delete(&key, &lariat::client::DeleteParams::default()).await);
+            // Until the loop knows, it scales as it did.
+            tokio::time::sleep(Duration::from_secs(120)).await;
         }
         self.scale(IN_THE_END).await;
         self.leave(usize::MAX).await;
