@@ -16,8 +16,9 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
+use crate::aggregation::{Aggregated, AggregatedRequest, Loopback, User, Verb};
 use crate::answer::AnswerBody;
-use crate::builtin::{Strategy, delete_options_from_protobuf};
+use crate::builtin::{self, Strategy, delete_options_from_protobuf};
 use crate::context::Context;
 use crate::failure;
 use crate::faults::{Asking, End, Faults, Line, StaleRead, Strike};
@@ -29,7 +30,7 @@ use crate::reply::{Reply, ReplyBody};
 use crate::request::{Form, Path, Query, ResourcePath};
 use crate::state::State;
 use crate::verbs::{self, Sent};
-use crate::{apply, discovery, schema};
+use crate::{apply, context, discovery, schema};
 
 pub(crate) struct Shared {
     pub(crate) state: Mutex<State>,
@@ -56,6 +57,8 @@ struct Asked {
     body: Bytes,
     /// Reads find the watch cache standing still.
     stale: Option<StaleRead>,
+    /// It comes from this process, which needs no token.
+    is_loopback: bool,
 }
 
 impl Shared {
@@ -68,6 +71,7 @@ impl Shared {
         self: Arc<Self>,
         request: Request<B>,
         line: Arc<Line>,
+        is_loopback: bool,
     ) -> io::Result<Response<AnswerBody>>
     where
         B: Body<Data = Bytes> + Send,
@@ -94,6 +98,7 @@ impl Shared {
             headers: parts.headers,
             body,
             stale: None,
+            is_loopback,
         };
         tracing::debug!(method = %asked.method, target, user_agent = asked.user_agent(), "request");
         if !self.faults.is_active() {
@@ -107,7 +112,7 @@ impl Shared {
 
     /// Answers a request to which something happens on the way.
     async fn answer_struck(
-        &self,
+        self: &Arc<Self>,
         asked: &mut Asked,
         strike: Strike,
         line: Option<Arc<Line>>,
@@ -143,7 +148,7 @@ impl Shared {
         })
     }
 
-    async fn carry_out(&self, asked: &Asked) -> Reply {
+    async fn carry_out(self: &Arc<Self>, asked: &Asked) -> Reply {
         let reply = self.reply(asked).await.unwrap_or_else(Reply::from);
         if asked.method != Method::GET {
             self.written.notify_one();
@@ -151,10 +156,10 @@ impl Shared {
         reply
     }
 
-    async fn reply(&self, asked: &Asked) -> Result<Reply, Status> {
+    async fn reply(self: &Arc<Self>, asked: &Asked) -> Result<Reply, Status> {
         let is_open = matches!(&asked.path, Path::Other(path)
             if matches!(path.first().map(String::as_str), Some("livez" | "readyz" | "healthz" | "version")));
-        if !is_open && !self.is_authorized(&asked.headers) {
+        if !is_open && !asked.is_loopback && !self.is_authorized(&asked.headers) {
             return Err(failure::unauthorized());
         }
         match &asked.path {
@@ -172,8 +177,12 @@ impl Shared {
         given.is_some_and(|given| digest(given).as_ref() == digest(token).as_ref())
     }
 
-    async fn resource(&self, asked: &Asked, path: &ResourcePath) -> Result<Reply, Status> {
+    async fn resource(self: &Arc<Self>, asked: &Asked, path: &ResourcePath) -> Result<Reply, Status> {
         let form = Form::accepted(&asked.headers)?;
+        let aggregated = self.state().kinds.aggregated(&path.group, &path.version).cloned();
+        if let Some(aggregated) = aggregated {
+            return self.aggregated(asked, path, &aggregated).await;
+        }
         let served = self.state().kinds.find(&path.group, &path.version, &path.resource).cloned();
         let Some(served) = served.filter(|served| served.namespaced || path.namespace.is_empty()) else {
             return if self.state().kinds.is_built_in(&path.group) {
@@ -263,6 +272,58 @@ impl Shared {
         }
     }
 
+    /// A resource of a further API.
+    async fn aggregated(
+        self: &Arc<Self>,
+        asked: &Asked,
+        path: &ResourcePath,
+        aggregated: &Aggregated,
+    ) -> Result<Reply, Status> {
+        let found = aggregated.find(&path.resource).filter(|found| {
+            path.subresource.is_empty() && (found.kind().is_namespaced() || path.namespace.is_empty())
+        });
+        let Some(resource) = found else { return Err(failure::no_such_path()) };
+        let verb = verb(&asked.method, path.name.is_empty(), asked.query.flag("watch")).and_then(Verb::of);
+        let is_of_one = !matches!(verb, Some(Verb::List | Verb::DeleteCollection));
+        let is_elsewhere = is_of_one && resource.kind().is_namespaced() && path.namespace.is_empty();
+        let verb = verb.filter(|verb| resource.allows(*verb) && !is_elsewhere);
+        let verb = verb.ok_or_else(failure::method_not_allowed)?;
+        let mut warnings = Vec::new();
+        let body = match verb {
+            Verb::Create | Verb::Update => {
+                let Sent { mut object, duplicates } = asked.object_of(resource.kind().kind())?;
+                let validation = context::validation(&asked.query)?;
+                aggregated.identify(resource, path, &mut object)?;
+                warnings = aggregated.prune(resource, &mut object, duplicates, validation)?;
+                object
+            }
+            Verb::Patch => asked.patch(true)?.1,
+            Verb::Delete | Verb::DeleteCollection => asked.options()?,
+            Verb::Get | Verb::List => Value::Null,
+        };
+        let user = User {
+            name: builtin::USER.to_owned(),
+            uid: builtin::USER.to_owned(),
+            groups: builtin::GROUPS.map(str::to_owned).into(),
+        };
+        let request = AggregatedRequest {
+            verb,
+            group: path.group.clone(),
+            version: path.version.clone(),
+            resource: path.resource.clone(),
+            namespace: path.namespace.clone(),
+            name: path.name.clone(),
+            query: asked.query.pairs().to_vec(),
+            media_type: asked.media_type().to_owned(),
+            body,
+            user,
+            user_agent: asked.user_agent().to_owned(),
+            now: self.state().now(),
+            server: Loopback(Arc::downgrade(self)),
+        };
+        aggregated.answer(resource, request, warnings).await
+    }
+
     /// The scale of a custom resource.
     fn scale(&self, asked: &Asked, context: &Context) -> Result<Reply, Status> {
         let mut state = self.state();
@@ -297,27 +358,32 @@ impl Asked {
 
     /// The object of the body.
     fn object(&self, served: &Served) -> Result<Sent, Status> {
+        match served.strategy().filter(|kind| kind.is_typed()) {
+            Some(strategy) if self.media_type() == PROTOBUF => {
+                let object = strategy.from_protobuf(&self.body).map_err(failure::bad_request)?;
+                Ok(Sent { object, duplicates: Vec::new() })
+            }
+            _ => self.object_of(&served.kind),
+        }
+    }
+
+    /// The object of the body, which is to be of a kind, in JSON or YAML.
+    fn object_of(&self, kind: &str) -> Result<Sent, Status> {
         const ACCEPTED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
         let parsed = match self.media_type() {
             "" | "application/json" => serde_json::from_slice(&self.body).map_err(|error| error.to_string()),
             "application/yaml" => from_yaml(&self.body),
-            PROTOBUF if let Some(strategy) = served.strategy().filter(|kind| kind.is_typed()) => {
-                let object = strategy.from_protobuf(&self.body).map_err(failure::bad_request)?;
-                return Ok(Sent { object, duplicates: Vec::new() });
-            }
             _ => return Err(failure::unsupported_media_type(ACCEPTED)),
         };
         let object: Value = parsed.map_err(|error| {
             failure::bad_request(format!(
-                "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse \
-                 error: {error}",
-                served.kind
+                "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse \
+                 error: {error}"
             ))
         })?;
         if !object.is_object() {
             return Err(failure::bad_request(format!(
-                "the object provided is unrecognized (must be of type {}): couldn't get version/kind",
-                served.kind
+                "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind"
             )));
         }
         let duplicates = schema::duplicate_fields(&self.body);
