@@ -45,6 +45,7 @@ mod state;
 mod storage;
 mod verbs;
 mod watch;
+mod yaml;
 
 pub use aggregation::{
     AggregateError, AggregatedApi, AggregatedRequest, AggregatedResource, Loopback, User, Verb,

@@ -27,10 +27,10 @@ use crate::kinds::Served;
 use crate::options::ListOptions;
 use crate::patch::PatchKind;
 use crate::reply::{Reply, ReplyBody};
-use crate::request::{Form, Path, Query, ResourcePath};
+use crate::request::{Encoding, Form, Path, Query, ResourcePath};
 use crate::state::State;
 use crate::verbs::{self, Sent};
-use crate::{apply, context, discovery, schema};
+use crate::{apply, context, discovery, schema, yaml};
 
 pub(crate) struct Shared {
     pub(crate) state: Mutex<State>,
@@ -82,7 +82,7 @@ impl Shared {
         let body = match Limited::new(body, MAX_BODY).collect().await {
             Ok(body) => body.to_bytes(),
             Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-                return Ok(respond(failure::too_large().into()));
+                return Ok(respond(failure::too_large().into(), Encoding::accepted(&parts.headers)));
             }
             Err(error) => return Err(io::Error::other(error)),
         };
@@ -102,7 +102,7 @@ impl Shared {
         };
         tracing::debug!(method = %asked.method, target, user_agent = asked.user_agent(), "request");
         if !self.faults.is_active() {
-            return Ok(respond(self.carry_out(&asked).await));
+            return Ok(respond(self.carry_out(&asked).await, Encoding::accepted(&asked.headers)));
         }
         let strike = self.faults.strike(&asked.asking(parts.uri.path()));
         // A stream of HTTP/2 is reset alone.
@@ -141,7 +141,7 @@ impl Shared {
         if let ReplyBody::Watch(body) = &mut reply.body {
             body.set_faults(events);
         }
-        let response = respond(reply);
+        let response = respond(reply, Encoding::accepted(&asked.headers));
         Ok(match cut {
             Some((bytes, chosen)) => response.map(|body| body.cut(bytes, line, chosen)),
             None => response,
@@ -222,6 +222,10 @@ impl Shared {
         let verb = verb(&asked.method, is_collection, context.query.flag("watch"));
         if context.subresource.is_empty() && !verb.is_some_and(|verb| context.served.has_verb(verb)) {
             return Err(failure::method_not_allowed());
+        }
+        if verb == Some("watch") && Encoding::accepted(&asked.headers) == Encoding::Yaml {
+            // A stream of documents is no YAML.
+            return Err(failure::not_acceptable());
         }
         if was_cold && matches!(verb, Some("list" | "watch")) {
             return Err(failure::initializing());
@@ -447,8 +451,9 @@ fn verb(method: &Method, is_collection: bool, is_watch: bool) -> Option<&'static
     }
 }
 
-fn respond(reply: Reply) -> Response<AnswerBody> {
+fn respond(reply: Reply, encoding: Encoding) -> Response<AnswerBody> {
     const JSON: HeaderValue = HeaderValue::from_static("application/json");
+    const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
     const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
     const DISCOVERY: HeaderValue =
         HeaderValue::from_static("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
@@ -461,6 +466,9 @@ fn respond(reply: Reply) -> Response<AnswerBody> {
         _ => None,
     };
     let (kind, body) = match reply.body {
+        ReplyBody::Json(value) if encoding == Encoding::Yaml => {
+            (YAML, AnswerBody::whole(yaml::document(&value)))
+        }
         ReplyBody::Json(value) => (JSON, AnswerBody::whole(value.to_string() + "\n")),
         ReplyBody::Discovery(value) => (DISCOVERY, AnswerBody::whole(value.to_string() + "\n")),
         ReplyBody::Text(text) => (TEXT, AnswerBody::whole(text)),

@@ -177,6 +177,10 @@ async fn a_request_comes_parsed_and_is_answered() {
         (&json!("Sum"), &json!("other"), &json!(9))
     );
 
+    let (code, media_type, body) = raw.get_as(&format!("{ROOT}/constants"), "application/yaml").await;
+    assert_eq!((code, &*media_type), (200, "application/yaml"));
+    assert_eq!(&*body, b"apiVersion: calculator.example.dev/v1\nitems: []\nkind: ConstantList\n");
+
     let patch = json!({"a": 1});
     let (code, answer) = raw.json(Method::PATCH, &format!("{ROOT}/constants/e"), &patch).await;
     assert_eq!((code, &answer["reason"]), (500, &json!("InternalError")), "what is no object is no answer");
