@@ -1,5 +1,6 @@
 //! One request to a resource, understood.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -56,25 +57,49 @@ impl Context {
     }
 
     pub(crate) fn validation(&self) -> Result<Validation, Status> {
-        match self.query.text("fieldValidation") {
-            "Ignore" => Ok(Validation::Ignore),
-            "" | "Warn" => Ok(Validation::Warn),
-            "Strict" => Ok(Validation::Strict),
-            other => {
-                let what = What { group: "meta.k8s.io", kind: "CreateOptions", name: "" };
-                let message = format!(
-                    "Unsupported value: {other:?}: supported values: \"\", \"Ignore\", \"Strict\", \"Warn\""
-                );
-                Err(failure::invalid(what, "fieldValidation", "FieldValueNotSupported", &message))
-            }
-        }
+        validation(&self.query)
     }
 
     /// Checks that an object in a request is of the version that is asked for.
     pub(crate) fn check_version(&self, object: &Value) -> Result<(), Status> {
+        self.place().check_version(object)
+    }
+
+    /// Checks that an object in a request is of the resource, and gives it name and namespace of the path.
+    pub(crate) fn check_identity(&self, object: &mut Value) -> Result<(), Status> {
+        self.place().check(object)
+    }
+
+    fn place(&self) -> Place<'_> {
+        Place {
+            api_version: self.served.api_version(),
+            version: &self.served.version,
+            kind: &self.served.kind,
+            namespaced: self.served.namespaced,
+            namespace: &self.namespace,
+            name: &self.name,
+        }
+    }
+}
+
+/// What a path says of the object that is sent to it.
+pub(crate) struct Place<'a> {
+    pub(crate) api_version: Cow<'a, str>,
+    pub(crate) version: &'a str,
+    pub(crate) kind: &'a str,
+    pub(crate) namespaced: bool,
+    /// `""` for all, and for resources that have none.
+    pub(crate) namespace: &'a str,
+    /// `""` for the collection.
+    pub(crate) name: &'a str,
+}
+
+impl Place<'_> {
+    /// Checks that an object is of the version that is asked for.
+    pub(crate) fn check_version(&self, object: &Value) -> Result<(), Status> {
         let version = object["apiVersion"].as_str().unwrap_or_default();
-        let wanted = self.served.api_version();
-        if version.is_empty() || version == wanted {
+        let wanted = &self.api_version;
+        if version.is_empty() || version == *wanted {
             return Ok(());
         }
         Err(failure::bad_request(format!(
@@ -82,24 +107,23 @@ impl Context {
         )))
     }
 
-    /// Checks that an object in a request is of the resource, and gives it name and namespace of the path.
-    pub(crate) fn check_identity(&self, object: &mut Value) -> Result<(), Status> {
+    /// Checks that an object belongs there, and gives it name and namespace of the path.
+    pub(crate) fn check(&self, object: &mut Value) -> Result<(), Status> {
         self.check_version(object)?;
         if !object["metadata"].is_null() && !object["metadata"].is_object() {
+            let Self { kind, version, .. } = self;
             return Err(failure::bad_request(format!(
                 "{kind} in version {version:?} cannot be handled as a {kind}: metadata is not an object",
-                kind = self.served.kind,
-                version = self.served.version,
             )));
         }
         let namespace = meta::namespace(object);
-        if self.served.namespaced {
+        if self.namespaced {
             if !namespace.is_empty() && namespace != self.namespace {
                 return Err(failure::bad_request(
                     "the namespace of the provided object does not match the namespace sent on the request",
                 ));
             }
-            meta::set(object, "namespace", self.namespace.as_str());
+            meta::set(object, "namespace", self.namespace);
         } else if namespace.is_empty() {
             meta::remove(object, "namespace");
         }
@@ -111,8 +135,24 @@ impl Context {
                     self.name
                 )));
             }
-            meta::set(object, "name", self.name.as_str());
+            meta::set(object, "name", self.name);
         }
         Ok(())
+    }
+}
+
+/// What a request wants to be done about fields that a kind does not have.
+pub(crate) fn validation(query: &Query) -> Result<Validation, Status> {
+    match query.text("fieldValidation") {
+        "Ignore" => Ok(Validation::Ignore),
+        "" | "Warn" => Ok(Validation::Warn),
+        "Strict" => Ok(Validation::Strict),
+        other => {
+            let what = What { group: "meta.k8s.io", kind: "CreateOptions", name: "" };
+            let message = format!(
+                "Unsupported value: {other:?}: supported values: \"\", \"Ignore\", \"Strict\", \"Warn\""
+            );
+            Err(failure::invalid(what, "fieldValidation", "FieldValueNotSupported", &message))
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! What is served, as clients ask for it.
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
@@ -8,6 +10,7 @@ use lariat_api::Status;
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
+use crate::aggregation::AggregatedResource;
 use crate::failure;
 use crate::kinds::{Behaviour, Custom, Kinds, Served};
 use crate::openapi;
@@ -83,9 +86,9 @@ fn version() -> Value {
 /// In the order of their importance: built-in groups in the real server's order, then those of custom resources.
 fn group_names(kinds: &Kinds) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
-    for served in kinds.iter().filter(|served| !served.group.is_empty()) {
-        if !names.contains(&&*served.group) {
-            names.push(&served.group);
+    for (group, _) in kinds.group_versions().filter(|(group, _)| !group.is_empty()) {
+        if !names.contains(&group) {
+            names.push(group);
         }
     }
     names.sort_by_key(|name| BUILT_IN.iter().position(|known| known == name).unwrap_or(BUILT_IN.len()));
@@ -104,13 +107,7 @@ fn groups(kinds: &Kinds) -> Vec<Value> {
 }
 
 fn versions_of<'a>(kinds: &'a Kinds, group: &str) -> Vec<&'a str> {
-    let mut versions: Vec<&str> = Vec::new();
-    for served in kinds.iter().filter(|served| served.group == group) {
-        if !versions.contains(&&*served.version) {
-            versions.push(&served.version);
-        }
-    }
-    versions
+    kinds.group_versions().filter(|(known, _)| *known == group).map(|(_, version)| version).collect()
 }
 
 fn group_of(kinds: &Kinds, group: &str) -> Option<Value> {
@@ -125,8 +122,10 @@ fn group_of(kinds: &Kinds, group: &str) -> Option<Value> {
 }
 
 fn resources(kinds: &Kinds, group: &str, version: &str) -> Option<Value> {
-    let of_version = kinds.iter().filter(|served| served.group == group && served.version == version);
-    let resources: Vec<Value> = of_version.flat_map(|served| rows(served)).collect();
+    let resources: Vec<Value> = match kinds.aggregated(group, version) {
+        Some(aggregated) => aggregated.resources().map(AggregatedResource::row).collect(),
+        None => of_version(kinds, group, version).flat_map(rows).collect(),
+    };
     if resources.is_empty() {
         return None;
     }
@@ -138,6 +137,11 @@ fn resources(kinds: &Kinds, group: &str, version: &str) -> Option<Value> {
     Some(list)
 }
 
+fn of_version<'a>(kinds: &'a Kinds, group: &'a str, version: &'a str) -> impl Iterator<Item = &'a Served> {
+    let is_of = move |served: &&Served| served.group == group && served.version == version;
+    kinds.iter().map(Arc::as_ref).filter(is_of)
+}
+
 /// All groups with all that they have, or the group without a name.
 fn aggregated(kinds: &Kinds, core: bool) -> Value {
     let names = if core { vec![""] } else { group_names(kinds) };
@@ -147,10 +151,12 @@ fn aggregated(kinds: &Kinds, core: bool) -> Value {
             let versions: Vec<Value> = versions_of(kinds, group)
                 .into_iter()
                 .map(|version| {
-                    let of_version =
-                        kinds.iter().filter(|served| served.group == group && served.version == version);
-                    let resources: Vec<Value> =
-                        of_version.map(|served| aggregated_resource(served)).collect();
+                    let resources: Vec<Value> = match kinds.aggregated(group, version) {
+                        Some(aggregated) => {
+                            aggregated.resources().map(AggregatedResource::aggregated_row).collect()
+                        }
+                        None => of_version(kinds, group, version).map(aggregated_resource).collect(),
+                    };
                     json!({"version": version, "resources": resources, "freshness": "Current"})
                 })
                 .collect();

@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
+use crate::aggregation::{AggregateError, Aggregated, AggregatedApi, Loopback};
 use crate::context::Context;
 use crate::faults::{FaultPlan, Faults, Struck};
 use crate::kinds::{Kinds, NAMESPACES};
@@ -79,7 +80,7 @@ pub struct Seen {
 struct Background(JoinHandle<()>);
 
 /// The size of the pipe between a client in this process and the server, in bytes: about what a socket holds.
-const PIPE: usize = 64 << 10;
+pub(crate) const PIPE: usize = 64 << 10;
 
 /// How many writes are kept, so that watches can begin before them.
 const EVENT_WINDOW: usize = 10_000;
@@ -187,6 +188,21 @@ impl ApiServer {
         drop(state);
         self.shared.written.notify_one();
         Ok(())
+    }
+
+    /// Adds an API, which answers for its groups and versions from now on. It stays as long as the server.
+    ///
+    /// # Errors
+    ///
+    /// See [`AggregateError`]; nothing is added then.
+    pub fn aggregate(&self, api: impl AggregatedApi) -> Result<(), AggregateError> {
+        let all = Aggregated::all_of(api)?;
+        self.shared.state().kinds.aggregate(all)
+    }
+
+    /// The way to this server for its own parts, such as an [`AggregatedApi`]: no token is needed.
+    pub fn loopback(&self) -> Loopback {
+        Loopback(Arc::downgrade(&self.shared))
     }
 
     /// All requests so far, in the order in which they came; none if they are not remembered.

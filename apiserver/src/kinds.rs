@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use lariat_api::Status;
 use serde_json::{Value, json};
 
+use crate::aggregation::{AggregateError, Aggregated};
 use crate::apply::{FieldManager, Schemaless};
 use crate::builtin::{self, Strategy, from_core, to_core};
 use crate::failure;
@@ -46,6 +47,8 @@ pub(crate) struct Custom {
 /// All resources that are served.
 pub(crate) struct Kinds {
     served: Vec<Arc<Served>>,
+    /// Further APIs, each of which has its group and version to itself.
+    aggregated: Vec<Arc<Aggregated>>,
     /// Custom resources whose caches nobody has set up by asking for them.
     cold: BTreeSet<ResourceName>,
 }
@@ -350,7 +353,7 @@ impl Kinds {
     /// What is served before anybody defines anything.
     pub(crate) fn built_in() -> Self {
         let served = builtin::registry().map(Served::built_in).map(Arc::new).collect();
-        Self { served, cold: BTreeSet::new() }
+        Self { served, aggregated: Vec::new(), cold: BTreeSet::new() }
     }
 
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Served>> {
@@ -362,6 +365,30 @@ impl Kinds {
     /// Whether a group is built in.
     pub(crate) fn is_built_in(&self, group: &str) -> bool {
         self.served.iter().any(|served| served.group == group && served.strategy().is_some())
+    }
+
+    /// Adds further APIs, all or none.
+    pub(crate) fn aggregate(&mut self, all: Vec<Aggregated>) -> Result<(), AggregateError> {
+        let is_taken =
+            |new: &&Aggregated| self.group_versions().any(|known| known == (&*new.group, &*new.version));
+        if let Some(taken) = all.iter().find(is_taken) {
+            return Err(taken.taken());
+        }
+        self.aggregated.extend(all.into_iter().map(Arc::new));
+        Ok(())
+    }
+
+    /// The further API that answers for a group and version.
+    pub(crate) fn aggregated(&self, group: &str, version: &str) -> Option<&Arc<Aggregated>> {
+        self.aggregated.iter().find(|one| one.group == group && one.version == version)
+    }
+
+    /// All groups with their versions, each once, in the order of discovery.
+    pub(crate) fn group_versions(&self) -> impl Iterator<Item = (&str, &str)> {
+        let served = self.served.iter().map(|served| (&*served.group, &*served.version));
+        let aggregated = self.aggregated.iter().map(|one| (&*one.group, &*one.version));
+        let mut seen = BTreeSet::new();
+        served.chain(aggregated).filter(move |group_version| seen.insert(*group_version))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Served>> {

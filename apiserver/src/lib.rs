@@ -1,7 +1,8 @@
 //! A Kubernetes API server in process: what tests of controllers run against instead of a cluster or a fake client.
 //!
 //! [`ApiServer`] holds the state and answers; [`builtin`], [`schema`], [`patch`] and [`apply`] are its rules, without any state:
-//! how built-in objects and custom resources behave, how patches change objects, and who owns which fields. Its measure is
+//! how built-in objects and custom resources behave, how patches change objects, and who owns which fields. An [`AggregatedApi`] adds
+//! resources that are not stored. Its measure is
 //! kube-apiserver 1.36: `tests/conformance` compares the two exchange by exchange.
 //!
 //! Not here: whatever runs pods (there is no scheduler and no kubelet), permissions beyond one token, webhooks, conversion
@@ -18,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+mod aggregation;
 mod answer;
 pub mod apply;
 mod background;
@@ -43,7 +45,11 @@ mod state;
 mod storage;
 mod verbs;
 mod watch;
+mod yaml;
 
+pub use aggregation::{
+    AggregateError, AggregatedApi, AggregatedRequest, AggregatedResource, Loopback, User, Verb,
+};
 pub use faults::{Asking, Fault, FaultPlan, Rule, Staleness, Struck};
 pub use handle::{ApiServer, ApiServerBuilder, Seen};
 pub use port::{IdentityError, ServerIdentity, random_token};

@@ -4,19 +4,24 @@ pub(crate) mod v2;
 
 use serde_json::{Map, Value, json};
 
+use crate::aggregation::Verb;
 use crate::builtin::Schemas;
 use crate::kinds::{Behaviour, Kinds, Served};
+
+/// What can be asked for at an object, and by which verb.
+const OF_ONE: [(&str, Verb); 4] =
+    [("get", Verb::Get), ("put", Verb::Update), ("patch", Verb::Patch), ("delete", Verb::Delete)];
+
+/// The same at a collection.
+const OF_ALL: [(&str, Verb); 3] =
+    [("get", Verb::List), ("post", Verb::Create), ("delete", Verb::DeleteCollection)];
 
 /// The list of documents, one for each group and version.
 pub(crate) fn index(kinds: &Kinds) -> Value {
     let mut paths = Map::new();
-    for served in kinds.iter() {
-        let path = root(&served.group, &served.version);
-        if paths.contains_key(&path) {
-            continue;
-        }
-        let hash =
-            document(kinds, &served.group, &served.version).map(|document| crate::discovery::hash(&document));
+    for (group, version) in kinds.group_versions() {
+        let path = root(group, version);
+        let hash = document(kinds, group, version).map(|document| crate::discovery::hash(&document));
         let url = format!("/openapi/v3/{path}?hash={}", hash.unwrap_or_default());
         paths.insert(path, json!({"serverRelativeURL": url}));
     }
@@ -27,13 +32,34 @@ pub(crate) fn index(kinds: &Kinds) -> Value {
 pub(crate) fn document(kinds: &Kinds, group: &str, version: &str) -> Option<Value> {
     let mut paths = Map::new();
     let mut schemas = Map::new();
-    for served in kinds.iter().filter(|served| served.group == group && served.version == version) {
-        let place = if served.namespaced { "namespaces/{namespace}/" } else { "" };
-        let collection = format!("/{}/{place}{}", root(group, version), served.plural);
-        paths
-            .insert(format!("{collection}/{{name}}"), operations(served, &["get", "put", "patch", "delete"]));
-        paths.insert(collection, operations(served, &["get", "post", "delete"]));
-        add_schema(served, &mut schemas);
+    if let Some(aggregated) = kinds.aggregated(group, version) {
+        for resource in aggregated.resources() {
+            let kind = resource.kind();
+            let named = Named { group, version, kind: kind.kind() };
+            let collection = collection(&named, kind.is_namespaced(), kind.plural());
+            let allowed = |methods: &[(&'static str, Verb)]| -> Vec<&'static str> {
+                let allowed = methods.iter().filter(|(_, verb)| resource.allows(*verb));
+                allowed.map(|(method, _)| *method).collect()
+            };
+            let of_one = allowed(&OF_ONE);
+            if !of_one.is_empty() {
+                paths.insert(format!("{collection}/{{name}}"), operations(&named, &of_one));
+            }
+            paths.insert(collection, operations(&named, &allowed(&OF_ALL)));
+            let schema = resource.open_api().cloned().unwrap_or_else(anything);
+            add_object(&named, schema, &mut schemas);
+        }
+    } else {
+        for served in kinds.iter().filter(|served| served.group == group && served.version == version) {
+            let named = Named { group, version, kind: &served.kind };
+            let collection = collection(&named, served.namespaced, &served.plural);
+            paths.insert(
+                format!("{collection}/{{name}}"),
+                operations(&named, &OF_ONE.map(|(method, _)| method)),
+            );
+            paths.insert(collection, operations(&named, &OF_ALL.map(|(method, _)| method)));
+            add_schema(served, &named, &mut schemas);
+        }
     }
     (!paths.is_empty()).then(|| {
         json!({
@@ -47,17 +73,36 @@ fn root(group: &str, version: &str) -> String {
     if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
 }
 
-fn kind(served: &Served) -> Value {
-    json!({"group": served.group, "version": served.version, "kind": served.kind})
+fn collection(named: &Named<'_>, namespaced: bool, plural: &str) -> String {
+    let place = if namespaced { "namespaces/{namespace}/" } else { "" };
+    format!("/{}/{place}{plural}", root(named.group, named.version))
 }
 
-fn schema_name(served: &Served) -> String {
-    let group: Vec<&str> = served.group.split('.').rev().filter(|part| !part.is_empty()).collect();
-    let group = if group.is_empty() { "core".to_owned() } else { group.join(".") };
-    format!("{group}.{}.{}", served.version, served.kind)
+/// An object of which nothing is known.
+fn anything() -> Value {
+    json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
 }
 
-fn operations(served: &Served, methods: &[&str]) -> Value {
+/// A kind, as documents name it.
+struct Named<'a> {
+    group: &'a str,
+    version: &'a str,
+    kind: &'a str,
+}
+
+impl Named<'_> {
+    fn value(&self) -> Value {
+        json!({"group": self.group, "version": self.version, "kind": self.kind})
+    }
+
+    fn schema_name(&self) -> String {
+        let group: Vec<&str> = self.group.split('.').rev().filter(|part| !part.is_empty()).collect();
+        let group = if group.is_empty() { "core".to_owned() } else { group.join(".") };
+        format!("{group}.{}.{}", self.version, self.kind)
+    }
+}
+
+fn operations(named: &Named<'_>, methods: &[&str]) -> Value {
     let mut operations = Map::new();
     for method in methods {
         let names: &[&str] = match *method {
@@ -79,7 +124,7 @@ fn operations(served: &Served, methods: &[&str]) -> Value {
             .collect();
         let operation = json!({
             "parameters": parameters, "responses": {"200": {"description": "OK"}},
-            "x-kubernetes-group-version-kind": kind(served),
+            "x-kubernetes-group-version-kind": named.value(),
         });
         operations.insert((*method).to_owned(), operation);
     }
@@ -87,18 +132,21 @@ fn operations(served: &Served, methods: &[&str]) -> Value {
 }
 
 /// Adds the schema of a kind, and those that it refers to.
-fn add_schema(served: &Served, schemas: &mut Map<String, Value>) {
-    let mut parts = Schemas::new(&served.group, &served.version, schemas);
-    let mut schema = match &served.behaviour {
-        Behaviour::Custom(custom) => custom.open_api.clone(),
+fn add_schema(served: &Served, named: &Named<'_>, schemas: &mut Map<String, Value>) {
+    match &served.behaviour {
+        Behaviour::Custom(custom) => add_object(named, custom.open_api.clone(), schemas),
         Behaviour::BuiltIn(resource) => {
-            let name = parts.add_kind(resource.strategy);
+            let name = Schemas::new(named.group, named.version, schemas).add_kind(resource.strategy);
             if let Some(schema) = schemas.get_mut(&name) {
-                schema["x-kubernetes-group-version-kind"] = json!([kind(served)]);
+                schema["x-kubernetes-group-version-kind"] = json!([named.value()]);
             }
-            return;
         }
-    };
+    }
+}
+
+/// Adds the schema of an object, with what all objects have.
+fn add_object(named: &Named<'_>, mut schema: Value, schemas: &mut Map<String, Value>) {
+    let mut parts = Schemas::new(named.group, named.version, schemas);
     if !schema.is_object() {
         schema = json!({"type": "object"});
     }
@@ -112,6 +160,6 @@ fn add_schema(served: &Served, schemas: &mut Map<String, Value>) {
             schema["properties"][field] = json!({"type": value, "description": description});
         }
     }
-    schema["x-kubernetes-group-version-kind"] = json!([kind(served)]);
-    schemas.insert(schema_name(served), schema);
+    schema["x-kubernetes-group-version-kind"] = json!([named.value()]);
+    schemas.insert(named.schema_name(), schema);
 }

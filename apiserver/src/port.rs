@@ -135,11 +135,13 @@ pub(crate) async fn serve(shared: Arc<Shared>, listener: TcpListener, identity: 
         let line = Arc::<Line>::default();
         let stream = Breakable::new(stream, line.clone());
         tokio::spawn(async move {
-            let Some(identity) = identity else { return serve_connection(shared, stream, line, false).await };
+            let Some(identity) = identity else {
+                return serve_connection(shared, stream, line, Kind::default()).await;
+            };
             match tokio::time::timeout(HANDSHAKE, identity.acceptor.accept(stream)).await {
                 Ok(Ok(stream)) => {
                     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-                    serve_connection(shared, stream, line, is_http2).await;
+                    serve_connection(shared, stream, line, Kind { is_http2, ..Kind::default() }).await;
                 }
                 Ok(Err(error)) => tracing::debug!(%error, "a client's handshake failed"),
                 Err(_) => tracing::debug!("a client did not end its handshake"),
@@ -151,7 +153,21 @@ pub(crate) async fn serve(shared: Arc<Shared>, listener: TcpListener, identity: 
 /// Serves a connection in this process.
 pub(crate) async fn serve_pipe(shared: Arc<Shared>, pipe: DuplexStream) {
     let line = Arc::<Line>::default();
-    serve_connection(shared, Breakable::new(pipe, line.clone()), line, false).await;
+    serve_connection(shared, Breakable::new(pipe, line.clone()), line, Kind::default()).await;
+}
+
+/// Serves a connection of a part of the server, which needs no token.
+pub(crate) async fn serve_loopback(shared: Arc<Shared>, pipe: DuplexStream) {
+    let line = Arc::<Line>::default();
+    let kind = Kind { is_loopback: true, ..Kind::default() };
+    serve_connection(shared, Breakable::new(pipe, line.clone()), line, kind).await;
+}
+
+/// What sort of connection it is.
+#[derive(Debug, Clone, Copy, Default)]
+struct Kind {
+    is_http2: bool,
+    is_loopback: bool,
 }
 
 /// Answers the requests of one connection, whose stream breaks when its line says so. One that fails has lost its client,
@@ -160,11 +176,11 @@ async fn serve_connection(
     shared: Arc<Shared>,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     line: Arc<Line>,
-    is_http2: bool,
+    kind: Kind,
 ) {
-    let service = service_fn(move |request| shared.clone().answer(request, line.clone()));
+    let service = service_fn(move |request| shared.clone().answer(request, line.clone(), kind.is_loopback));
     let stream = TokioIo::new(stream);
-    let ended: Result<(), io::Error> = if is_http2 {
+    let ended: Result<(), io::Error> = if kind.is_http2 {
         let builder = http2::Builder::new(TokioExecutor::new()).timer(TokioTimer::new()).clone();
         builder.serve_connection(stream, service).await.map_err(io::Error::other)
     } else {

@@ -47,6 +47,13 @@ pub(crate) enum Form {
     Discovery,
 }
 
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Json,
+    Yaml,
+}
+
 /// What a table's row holds of its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowObject {
@@ -124,6 +131,10 @@ impl Query {
         )
     }
 
+    pub(crate) fn pairs(&self) -> &[(String, String)] {
+        &self.0
+    }
+
     /// The first value of a parameter.
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -145,6 +156,24 @@ impl Query {
     }
 }
 
+impl Encoding {
+    /// That of the first of the accepted media types that can be served.
+    pub(crate) fn accepted(headers: &HeaderMap) -> Self {
+        let headers = headers.get_all(ACCEPT).into_iter();
+        let mut media = headers.flat_map(|header| header.to_str().unwrap_or_default().split(','));
+        let kinds = media.find_map(|media| Self::of(media.split(';').next().unwrap_or_default().trim()));
+        kinds.unwrap_or(Self::Json)
+    }
+
+    fn of(media_type: &str) -> Option<Self> {
+        match media_type {
+            "application/json" | "application/*" | "*/*" | "" => Some(Self::Json),
+            "application/yaml" => Some(Self::Yaml),
+            _ => None,
+        }
+    }
+}
+
 impl Form {
     /// The first of the accepted forms that can be served.
     pub(crate) fn accepted(headers: &HeaderMap) -> Result<Self, Status> {
@@ -154,7 +183,7 @@ impl Form {
                 any = true;
                 let mut parts = media.split(';').map(str::trim);
                 let kind = parts.next().unwrap_or_default();
-                if !matches!(kind, "application/json" | "application/*" | "*/*" | "") {
+                if Encoding::of(kind).is_none() {
                     continue;
                 }
                 match parts.find_map(|part| part.strip_prefix("as=")) {
@@ -234,6 +263,7 @@ mod tests {
         );
         assert_eq!(accepted("application/vnd.kubernetes.protobuf, application/json").unwrap(), Form::Full);
         assert_eq!(accepted("*/*").unwrap(), Form::Full);
+        assert_eq!(accepted("application/yaml").unwrap(), Form::Full);
         assert!(accepted("text/html").is_err());
         assert_eq!(Form::accepted(&HeaderMap::new()).unwrap(), Form::Full);
     }

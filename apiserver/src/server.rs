@@ -16,8 +16,9 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
+use crate::aggregation::{Aggregated, AggregatedRequest, Loopback, User, Verb};
 use crate::answer::AnswerBody;
-use crate::builtin::{Strategy, delete_options_from_protobuf};
+use crate::builtin::{self, Strategy, delete_options_from_protobuf};
 use crate::context::Context;
 use crate::failure;
 use crate::faults::{Asking, End, Faults, Line, StaleRead, Strike};
@@ -26,10 +27,10 @@ use crate::kinds::Served;
 use crate::options::ListOptions;
 use crate::patch::PatchKind;
 use crate::reply::{Reply, ReplyBody};
-use crate::request::{Form, Path, Query, ResourcePath};
+use crate::request::{Encoding, Form, Path, Query, ResourcePath};
 use crate::state::State;
 use crate::verbs::{self, Sent};
-use crate::{apply, discovery, schema};
+use crate::{apply, context, discovery, schema, yaml};
 
 pub(crate) struct Shared {
     pub(crate) state: Mutex<State>,
@@ -56,6 +57,8 @@ struct Asked {
     body: Bytes,
     /// Reads find the watch cache standing still.
     stale: Option<StaleRead>,
+    /// It comes from this process, which needs no token.
+    is_loopback: bool,
 }
 
 impl Shared {
@@ -68,6 +71,7 @@ impl Shared {
         self: Arc<Self>,
         request: Request<B>,
         line: Arc<Line>,
+        is_loopback: bool,
     ) -> io::Result<Response<AnswerBody>>
     where
         B: Body<Data = Bytes> + Send,
@@ -78,7 +82,7 @@ impl Shared {
         let body = match Limited::new(body, MAX_BODY).collect().await {
             Ok(body) => body.to_bytes(),
             Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-                return Ok(respond(failure::too_large().into()));
+                return Ok(respond(failure::too_large().into(), Encoding::accepted(&parts.headers)));
             }
             Err(error) => return Err(io::Error::other(error)),
         };
@@ -94,10 +98,11 @@ impl Shared {
             headers: parts.headers,
             body,
             stale: None,
+            is_loopback,
         };
         tracing::debug!(method = %asked.method, target, user_agent = asked.user_agent(), "request");
         if !self.faults.is_active() {
-            return Ok(respond(self.carry_out(&asked).await));
+            return Ok(respond(self.carry_out(&asked).await, Encoding::accepted(&asked.headers)));
         }
         let strike = self.faults.strike(&asked.asking(parts.uri.path()));
         // A stream of HTTP/2 is reset alone.
@@ -107,7 +112,7 @@ impl Shared {
 
     /// Answers a request to which something happens on the way.
     async fn answer_struck(
-        &self,
+        self: &Arc<Self>,
         asked: &mut Asked,
         strike: Strike,
         line: Option<Arc<Line>>,
@@ -136,14 +141,14 @@ impl Shared {
         if let ReplyBody::Watch(body) = &mut reply.body {
             body.set_faults(events);
         }
-        let response = respond(reply);
+        let response = respond(reply, Encoding::accepted(&asked.headers));
         Ok(match cut {
             Some((bytes, chosen)) => response.map(|body| body.cut(bytes, line, chosen)),
             None => response,
         })
     }
 
-    async fn carry_out(&self, asked: &Asked) -> Reply {
+    async fn carry_out(self: &Arc<Self>, asked: &Asked) -> Reply {
         let reply = self.reply(asked).await.unwrap_or_else(Reply::from);
         if asked.method != Method::GET {
             self.written.notify_one();
@@ -151,10 +156,10 @@ impl Shared {
         reply
     }
 
-    async fn reply(&self, asked: &Asked) -> Result<Reply, Status> {
+    async fn reply(self: &Arc<Self>, asked: &Asked) -> Result<Reply, Status> {
         let is_open = matches!(&asked.path, Path::Other(path)
             if matches!(path.first().map(String::as_str), Some("livez" | "readyz" | "healthz" | "version")));
-        if !is_open && !self.is_authorized(&asked.headers) {
+        if !is_open && !asked.is_loopback && !self.is_authorized(&asked.headers) {
             return Err(failure::unauthorized());
         }
         match &asked.path {
@@ -172,8 +177,12 @@ impl Shared {
         given.is_some_and(|given| digest(given).as_ref() == digest(token).as_ref())
     }
 
-    async fn resource(&self, asked: &Asked, path: &ResourcePath) -> Result<Reply, Status> {
+    async fn resource(self: &Arc<Self>, asked: &Asked, path: &ResourcePath) -> Result<Reply, Status> {
         let form = Form::accepted(&asked.headers)?;
+        let aggregated = self.state().kinds.aggregated(&path.group, &path.version).cloned();
+        if let Some(aggregated) = aggregated {
+            return self.aggregated(asked, path, &aggregated).await;
+        }
         let served = self.state().kinds.find(&path.group, &path.version, &path.resource).cloned();
         let Some(served) = served.filter(|served| served.namespaced || path.namespace.is_empty()) else {
             return if self.state().kinds.is_built_in(&path.group) {
@@ -213,6 +222,10 @@ impl Shared {
         let verb = verb(&asked.method, is_collection, context.query.flag("watch"));
         if context.subresource.is_empty() && !verb.is_some_and(|verb| context.served.has_verb(verb)) {
             return Err(failure::method_not_allowed());
+        }
+        if verb == Some("watch") && Encoding::accepted(&asked.headers) == Encoding::Yaml {
+            // A stream of documents is no YAML.
+            return Err(failure::not_acceptable());
         }
         if was_cold && matches!(verb, Some("list" | "watch")) {
             return Err(failure::initializing());
@@ -263,6 +276,58 @@ impl Shared {
         }
     }
 
+    /// A resource of a further API.
+    async fn aggregated(
+        self: &Arc<Self>,
+        asked: &Asked,
+        path: &ResourcePath,
+        aggregated: &Aggregated,
+    ) -> Result<Reply, Status> {
+        let found = aggregated.find(&path.resource).filter(|found| {
+            path.subresource.is_empty() && (found.kind().is_namespaced() || path.namespace.is_empty())
+        });
+        let Some(resource) = found else { return Err(failure::no_such_path()) };
+        let verb = verb(&asked.method, path.name.is_empty(), asked.query.flag("watch")).and_then(Verb::of);
+        let is_of_one = !matches!(verb, Some(Verb::List | Verb::DeleteCollection));
+        let is_elsewhere = is_of_one && resource.kind().is_namespaced() && path.namespace.is_empty();
+        let verb = verb.filter(|verb| resource.allows(*verb) && !is_elsewhere);
+        let verb = verb.ok_or_else(failure::method_not_allowed)?;
+        let mut warnings = Vec::new();
+        let body = match verb {
+            Verb::Create | Verb::Update => {
+                let Sent { mut object, duplicates } = asked.object_of(resource.kind().kind())?;
+                let validation = context::validation(&asked.query)?;
+                aggregated.identify(resource, path, &mut object)?;
+                warnings = aggregated.prune(resource, &mut object, duplicates, validation)?;
+                object
+            }
+            Verb::Patch => asked.patch(true)?.1,
+            Verb::Delete | Verb::DeleteCollection => asked.options()?,
+            Verb::Get | Verb::List => Value::Null,
+        };
+        let user = User {
+            name: builtin::USER.to_owned(),
+            uid: builtin::USER.to_owned(),
+            groups: builtin::GROUPS.map(str::to_owned).into(),
+        };
+        let request = AggregatedRequest {
+            verb,
+            group: path.group.clone(),
+            version: path.version.clone(),
+            resource: path.resource.clone(),
+            namespace: path.namespace.clone(),
+            name: path.name.clone(),
+            query: asked.query.pairs().to_vec(),
+            media_type: asked.media_type().to_owned(),
+            body,
+            user,
+            user_agent: asked.user_agent().to_owned(),
+            now: self.state().now(),
+            server: Loopback(Arc::downgrade(self)),
+        };
+        aggregated.answer(resource, request, warnings).await
+    }
+
     /// The scale of a custom resource.
     fn scale(&self, asked: &Asked, context: &Context) -> Result<Reply, Status> {
         let mut state = self.state();
@@ -297,27 +362,32 @@ impl Asked {
 
     /// The object of the body.
     fn object(&self, served: &Served) -> Result<Sent, Status> {
+        match served.strategy().filter(|kind| kind.is_typed()) {
+            Some(strategy) if self.media_type() == PROTOBUF => {
+                let object = strategy.from_protobuf(&self.body).map_err(failure::bad_request)?;
+                Ok(Sent { object, duplicates: Vec::new() })
+            }
+            _ => self.object_of(&served.kind),
+        }
+    }
+
+    /// The object of the body, which is to be of a kind, in JSON or YAML.
+    fn object_of(&self, kind: &str) -> Result<Sent, Status> {
         const ACCEPTED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
         let parsed = match self.media_type() {
             "" | "application/json" => serde_json::from_slice(&self.body).map_err(|error| error.to_string()),
             "application/yaml" => from_yaml(&self.body),
-            PROTOBUF if let Some(strategy) = served.strategy().filter(|kind| kind.is_typed()) => {
-                let object = strategy.from_protobuf(&self.body).map_err(failure::bad_request)?;
-                return Ok(Sent { object, duplicates: Vec::new() });
-            }
             _ => return Err(failure::unsupported_media_type(ACCEPTED)),
         };
         let object: Value = parsed.map_err(|error| {
             failure::bad_request(format!(
-                "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse \
-                 error: {error}",
-                served.kind
+                "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse \
+                 error: {error}"
             ))
         })?;
         if !object.is_object() {
             return Err(failure::bad_request(format!(
-                "the object provided is unrecognized (must be of type {}): couldn't get version/kind",
-                served.kind
+                "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind"
             )));
         }
         let duplicates = schema::duplicate_fields(&self.body);
@@ -381,8 +451,9 @@ fn verb(method: &Method, is_collection: bool, is_watch: bool) -> Option<&'static
     }
 }
 
-fn respond(reply: Reply) -> Response<AnswerBody> {
+fn respond(reply: Reply, encoding: Encoding) -> Response<AnswerBody> {
     const JSON: HeaderValue = HeaderValue::from_static("application/json");
+    const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
     const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
     const DISCOVERY: HeaderValue =
         HeaderValue::from_static("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
@@ -395,6 +466,9 @@ fn respond(reply: Reply) -> Response<AnswerBody> {
         _ => None,
     };
     let (kind, body) = match reply.body {
+        ReplyBody::Json(value) if encoding == Encoding::Yaml => {
+            (YAML, AnswerBody::whole(yaml::document(&value)))
+        }
         ReplyBody::Json(value) => (JSON, AnswerBody::whole(value.to_string() + "\n")),
         ReplyBody::Discovery(value) => (DISCOVERY, AnswerBody::whole(value.to_string() + "\n")),
         ReplyBody::Text(text) => (TEXT, AnswerBody::whole(text)),

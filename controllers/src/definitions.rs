@@ -20,6 +20,44 @@ pub fn all() -> Vec<Value> {
     vec![game_servers(), game_server_sets(), fleets(), fleet_autoscalers(), allocation_policies()]
 }
 
+/// The fields of a `GameServerAllocation`, which is no custom resource, but has a schema all the same.
+#[cfg(feature = "apiserver")]
+pub(crate) fn allocation_schema() -> Value {
+    let bounds = |of: &[&str]| -> Value {
+        let bounds = of.iter().map(|what| [format!("min{what}"), format!("max{what}")]);
+        object(bounds.flatten().map(|field| (field, json!({"type": "integer"}))).collect())
+    };
+    let mut list_bounds = bounds(&["Available"]);
+    list_bounds["properties"]["containsValue"] = text();
+    let selector = object(json!({
+        "matchLabels": nullable(map(text())),
+        "matchExpressions": nullable(list(object(json!({
+            "key": text(), "operator": text(), "values": nullable(list(text())),
+        })))),
+        "gameServerState": text(),
+        "players": nullable(bounds(&["Available"])),
+        "counters": nullable(map(bounds(&["Count", "Available"]))),
+        "lists": nullable(map(list_bounds)),
+    }));
+    let metadata = object(json!({"labels": nullable(map(text())), "annotations": nullable(map(text()))}));
+    let number = json!({"type": "integer", "nullable": true});
+    let spec = object(json!({
+        "multiClusterSetting": open(json!({"enabled": {"type": "boolean"}})),
+        "required": selector, "preferred": nullable(list(selector.clone())),
+        "selectors": nullable(list(selector)),
+        "priorities": nullable(list(priority())),
+        "scheduling": text(),
+        "metadata": metadata,
+        "counters": nullable(map(object(json!({
+            "action": {"type": "string", "nullable": true}, "amount": number, "capacity": number,
+        })))),
+        "lists": nullable(map(object(json!({
+            "addValues": nullable(list(text())), "deleteValues": nullable(list(text())), "capacity": number,
+        })))),
+    }));
+    object(json!({"spec": nullable(spec), "status": nullable(open(json!({})))}))
+}
+
 fn game_servers() -> Value {
     let columns = json!([
         column("State", "string", ".status.state"),

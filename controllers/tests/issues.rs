@@ -1,6 +1,7 @@
 //! The public issues of the original that reference section 10 lists: what is right, and that it stays so.
 //!
-//! Those that are covered elsewhere: 2675 in `loop.rs`, 2278 (one client for each autoscaler) by construction of `Hooks`.
+//! Those that need whole loops are in `issues_live.rs`; 939 and 2675 in `loop.rs`; 1856 and 3992 in `allocation.rs`; 4699, 2553 and 2524
+//! in `traps.rs`; 1170 in `scale.rs`. `README.md` has them all.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // a test fails by panicking
 
@@ -196,9 +197,9 @@ fn issue_4363_a_server_counts_once() {
     assert_eq!((counter.counts()["n"].ready, counter.counts()["n"].allocated), (0, 0));
 }
 
-/// The overflow of a stale status was more than there were servers.
+/// GSS-7 [X]: the overflow of a stale status was more than there were servers.
 #[test]
-fn an_overflow_of_more_servers_than_there_are_marks_those_there_are() {
+fn gss_7_an_overflow_of_more_servers_than_there_are_marks_those_there_are() {
     let set: GameServerSet = of(json!({
         "spec": {"replicas": 1, "allocationOverflow": {"labels": {"a": "b"}}}, "status": {"allocatedReplicas": 9},
     }));

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::{run, server_of, server_of_events};
+use support::{run, run_telling, server_of, server_of_all, server_of_events};
 use tokio::time::Instant;
 
 fn fleet() -> Value {
@@ -85,9 +85,10 @@ async fn a_deleted_autoscaler_has_no_timer() {
     assert_eq!(looks(&server, 10).await, [12, 32, 77, 97]);
 }
 
-/// FAS-1 [X]: no period, 0 and less than 0 are 30 s, and do not crash or spin.
+/// FAS-1 [X], issue 2675: a stored autoscaler without a period crashed the controller again and again. No period, 0 and less than 0
+/// are 30 s, and do not spin.
 #[tokio::test(start_paused = true)]
-async fn a_period_that_makes_no_sense_is_thirty_seconds() {
+async fn issue_2675_a_period_that_makes_no_sense_is_thirty_seconds() {
     let mut without = autoscaler(0);
     without["spec"].as_object_mut().unwrap().remove("sync");
     for autoscaler in [without, autoscaler(0), autoscaler(-5)] {
@@ -135,6 +136,29 @@ async fn a_policy_without_a_size_is_said_in_the_status_and_retried() {
         assert_eq!(writes.len(), 6, "{policy}: {writes:?}");
         assert!(writes.iter().all(|write| write.body["status"]["ableToScale"] == false), "{policy}");
     }
+}
+
+/// Issue 939: two autoscalers of one fleet undo what the other does. Nothing refuses the second; both say so.
+#[tokio::test(start_paused = true)]
+async fn issue_939_two_autoscalers_of_one_fleet_say_so() {
+    let mut other = autoscaler(600);
+    other["metadata"]["name"] = "other".into();
+    other["metadata"]["uid"] = "b".into();
+    let told = Arc::<Mutex<Vec<String>>>::default();
+    let server = server_of_all(&[&autoscaler(600), &other], &fleet());
+    run_telling(&server, Duration::from_secs(5), told.clone(), |_| {}).await;
+    let mut told = told.lock().unwrap().clone();
+    told.sort_unstable();
+    let warning =
+        |rival: &str| format!("Warning FleetAutoscaler Fleet fleet is scaled by FleetAutoscaler {rival} too");
+    assert_eq!(told, [warning("auto"), warning("other")]);
+
+    let told = Arc::<Mutex<Vec<String>>>::default();
+    other["spec"]["fleetName"] = "another".into();
+    let server = server_of_all(&[&autoscaler(600), &other], &fleet());
+    run_telling(&server, Duration::from_secs(5), told.clone(), |_| {}).await;
+    let told = told.lock().unwrap();
+    assert!(!told.iter().any(|event| event.contains("too")), "each has a fleet of its own: {told:?}");
 }
 
 /// FAS-4: nothing is written that is so already.

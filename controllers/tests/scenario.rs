@@ -1,12 +1,12 @@
 //! The recorded scenario on the embedded server with our loops: fleet of 3, autoscaler, 3 and 3 allocations, 3 shutdowns, another
-//! template, deletion. Every state of fleet and autoscaler that lasted is compared with the recorded ones.
-//!
-//! States of a second or less are between two steps of several loops, and which of them are seen depends on whose step is first.
+//! template, deletion. Every state of fleet and autoscaler that is watched is compared with the recorded ones, repeats removed; where
+//! they differ, [`DIFFERENCES`] says why.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // a test fails by panicking
 
 mod cluster;
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cluster::Cluster;
@@ -19,9 +19,6 @@ use lariat_fixtures::{Recording, recording_path};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
-
-/// How long a state lasts that counts.
-const LASTING: u64 = 3_000;
 
 /// A state: replicas, ready, allocated, desired of a fleet; current and desired of an autoscaler.
 type State = Vec<i64>;
@@ -37,18 +34,40 @@ fn of_autoscaler(autoscaler: &FleetAutoscaler) -> State {
     [status.current_replicas, status.desired_replicas].into_iter().map(i64::from).collect()
 }
 
-/// The states that lasted, without repeats, of states and the milliseconds since which they were.
-fn lasting(states: &[(u64, State)], end: u64) -> Vec<State> {
-    let mut lasting: Vec<State> = Vec::new();
-    let mut distinct = states.to_vec();
-    distinct.dedup_by(|next, last| next.1 == last.1);
-    for (place, (since, state)) in distinct.iter().enumerate() {
-        let until = distinct.get(place + 1).map_or(end, |(next, _)| *next);
-        if until.saturating_sub(*since) >= LASTING && lasting.last() != Some(state) {
-            lasting.push(state.clone());
-        }
+type FleetStates = &'static [[i64; 4]];
+
+/// States that are between two steps of several loops, and are other ones here: what was recorded, what is here, and why.
+const DIFFERENCES: [(FleetStates, FleetStates, &str); 3] = [
+    (
+        &[[3, 2, 0, 3]],
+        &[],
+        "the pods of the recording do not start all at once, and the set was looked at between the second and the third",
+    ),
+    (
+        &[[5, 1, 3, 5]],
+        &[[5, 3, 2, 5]],
+        "the original looks at a fleet 200 ms after it changed, so that the third player comes before the servers; here the servers do",
+    ),
+    (
+        &[[8, 3, 3, 9]],
+        &[[7, 3, 4, 9], [8, 5, 3, 9]],
+        "three servers end within 166 ms: the original looks at their set at each, here the changes of 150 ms are looked at together",
+    ),
+];
+
+/// The recorded states with those of [`DIFFERENCES`] put in their places.
+fn as_here(mut states: Vec<State>) -> Vec<State> {
+    for (recorded, here, reason) in DIFFERENCES {
+        let places: Vec<usize> = (0..states.len())
+            .filter(|place| {
+                states[*place..].iter().zip(recorded).filter(|(one, other)| one[..] == other[..]).count()
+                    == recorded.len()
+            })
+            .collect();
+        let [place] = places[..] else { panic!("{recorded:?} is not there once: {places:?}; {reason}") };
+        states.splice(place..place + recorded.len(), here.iter().map(|state| state.to_vec()));
     }
-    lasting
+    states
 }
 
 fn recorded<K: Object + DeserializeOwned>(
@@ -80,30 +99,39 @@ async fn replay_of_the_scenario_goes_through_the_recorded_states() {
     let running = cluster.control(cluster::settings());
     let start = Instant::now();
     let at = |millis: u64| sleep_until(start + Duration::from_millis(millis));
-    let watching = tokio::spawn(watch(cluster.server.clone(), start));
+    let (fleets_seen, autoscalers_seen) = (Seen::new(start, of_fleet), Seen::new(start, of_autoscaler));
+    let (fleet_states, autoscaler_states) = (fleets_seen.0.clone(), autoscalers_seen.0.clone());
+    let fleets_informer = Informer::<Fleet>::builder(Api::all(cluster.client.clone())).build();
+    let autoscalers_informer = Informer::<FleetAutoscaler>::builder(Api::all(cluster.client.clone())).build();
+    fleets_informer.add_handler(fleets_seen).unwrap();
+    autoscalers_informer.add_handler(autoscalers_seen).unwrap();
+    let watching = tokio::spawn(async move {
+        let end = || sleep_until(start + Duration::from_millis(54_000));
+        tokio::join!(fleets_informer.run(end()), autoscalers_informer.run(end()));
+    });
 
-    at(1_400).await;
+    at(1_306).await;
     cluster.create_fleet(3).await;
-    at(7_400).await;
+    at(7_360).await;
     let autoscaler: FleetAutoscaler = serde_json::from_value(autoscaler()).unwrap();
     Api::<FleetAutoscaler>::namespaced(cluster.client.clone(), "default").create(&autoscaler).await.unwrap();
-    for moment in [13_000, 13_500, 13_700, 22_500, 23_000, 23_500] {
+    for moment in [12_785, 13_285, 13_785, 22_298, 22_800, 23_300] {
         at(moment).await;
         move_one(&cluster, &GameServerState::Ready, GameServerState::Allocated).await;
     }
-    for moment in [32_000, 32_010, 32_020] {
+    for moment in [31_879, 31_931, 32_045] {
         at(moment).await;
         move_one(&cluster, &GameServerState::Allocated, GameServerState::Shutdown).await;
     }
-    at(40_500).await;
+    at(40_077).await;
     cluster.change_label("game", "other").await;
     at(54_000).await;
-    let states = watching.await.unwrap();
-
-    let wanted: [State; 4] = [vec![3, 3, 0, 3], vec![6, 3, 3, 6], vec![9, 3, 6, 9], vec![6, 3, 3, 6]];
-    assert_eq!(lasting(&fleets, 54_000), wanted, "what the recording has");
-    assert_eq!(lasting(&states.0, 54_000), lasting(&fleets, 54_000), "fleet: {:?}", states.0);
-    assert_eq!(lasting(&states.1, 54_000), lasting(&autoscalers, 54_000), "autoscaler: {:?}", states.1);
+    watching.await.unwrap();
+    let states = (fleet_states.lock().unwrap().clone(), autoscaler_states.lock().unwrap().clone());
+    let players: Vec<_> = distinct(&fleets).into_iter().filter(|state| state[0] == state[3]).collect();
+    assert!(players.contains(&vec![9, 3, 6, 9]), "what the recording has: {players:?}");
+    assert_eq!(distinct(&states.0), as_here(distinct(&fleets)), "fleet: {:?}", states.0);
+    assert_eq!(distinct(&states.1), distinct(&autoscalers), "autoscaler: {:?}", states.1);
 
     let api = Api::<Fleet>::namespaced(cluster.client.clone(), "default");
     let params = DeleteParams { propagation: Some(Propagation::Background), ..DeleteParams::default() };
@@ -113,23 +141,37 @@ async fn replay_of_the_scenario_goes_through_the_recorded_states() {
     running.stop().await;
 }
 
-/// What fleet and autoscaler are, every 10 ms until 54 s.
-async fn watch(
-    server: lariat_apiserver::ApiServer,
-    start: Instant,
-) -> (Vec<(u64, State)>, Vec<(u64, State)>) {
-    let (mut fleets, mut autoscalers) = (Vec::new(), Vec::new());
-    while start.elapsed() < Duration::from_secs(54) {
-        let now = u64::try_from(start.elapsed().as_millis()).unwrap();
-        if let Some(fleet) = server.stored("fleets.agones.dev", "default/simple") {
-            fleets.push((now, of_fleet(&serde_json::from_value(fleet).unwrap())));
-        }
-        if let Some(autoscaler) = server.stored("fleetautoscalers.autoscaling.agones.dev", "default/simple") {
-            autoscalers.push((now, of_autoscaler(&serde_json::from_value(autoscaler).unwrap())));
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+/// The states without repeats.
+fn distinct(states: &[(u64, State)]) -> Vec<State> {
+    let mut distinct: Vec<State> = states.iter().map(|(_, state)| state.clone()).collect();
+    distinct.dedup();
+    distinct
+}
+
+/// All states that were ever watched, with the milliseconds since which they were.
+struct Seen<K>(Arc<Mutex<Vec<(u64, State)>>>, Instant, fn(&K) -> State);
+
+impl<K> Seen<K> {
+    fn new(start: Instant, state: fn(&K) -> State) -> Self {
+        Self(Arc::default(), start, state)
     }
-    (fleets, autoscalers)
+
+    fn note(&self, object: &K) {
+        let now = u64::try_from(self.1.elapsed().as_millis()).unwrap();
+        self.0.lock().unwrap().push((now, (self.2)(object)));
+    }
+}
+
+impl<K: Send + Sync + 'static> EventHandler<K> for Seen<K> {
+    fn on_add(&self, object: &Arc<K>, _is_in_initial_list: bool) {
+        self.note(object);
+    }
+
+    fn on_update(&self, _old: &Arc<K>, new: &Arc<K>) {
+        self.note(new);
+    }
+
+    fn on_delete(&self, _deleted: &Deleted<K>) {}
 }
 
 async fn move_one(cluster: &Cluster, from: &GameServerState, to: GameServerState) {

@@ -14,7 +14,7 @@ use common::{arg, gates, json_of, same_errors, same_object};
 use lariat::api::{ManualClock, Randomness};
 use lariat::prelude::*;
 use lariat_controllers::allocation::{
-    AllocateError, Allocator, apply, apply_actions, convert, defaults, find, matches, sort,
+    AllocateError, Allocator, AllocatorSettings, apply, apply_actions, convert, defaults, find, matches, sort,
 };
 use lariat_controllers::events::Recorder;
 use lariat_controllers::gameservers::{PerNodeCounter, Writes};
@@ -200,14 +200,15 @@ async fn allocate_all(case: &Case) -> Vec<Value> {
     }
     let events = Arc::new(Mutex::new(0));
     let recorder = Recorder::new("test", move |_| *events.lock().unwrap() += 1);
-    let allocator = Allocator::new(
+    let (allocator, batches) = Allocator::new(
         Arc::new(Writes::new(server.client(), &informer)),
         PerNodeCounter::of(arg(&case.input["nodeCounts"])),
-        gates(case),
+        AllocatorSettings { gates: gates(case), ..AllocatorSettings::default() },
         &recorder,
         Randomness::seeded(1),
         Arc::new(ManualClock::new(SystemTime::UNIX_EPOCH)),
     );
+    let batches = tokio::spawn(batches.run(std::future::pending()));
     let mut results = Vec::new();
     for request in case.input["gsas"].as_array().unwrap() {
         results.push(match allocator.allocate(arg(request)).await {
@@ -216,5 +217,6 @@ async fn allocate_all(case: &Case) -> Vec<Value> {
             Err(error) => json!({"error": error.to_string()}),
         });
     }
+    batches.abort();
     results
 }

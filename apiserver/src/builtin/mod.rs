@@ -59,6 +59,7 @@ pub use namespace::finalize;
 pub(crate) use open_api::Schemas;
 pub use pod::{bind, evict, resolve_priority};
 pub use registry::{Resource, Subresource, find, registry};
+pub(crate) use review::{GROUPS, USER};
 pub use service::allocate;
 pub use table::{Column, Row};
 pub(crate) use table::{SCALES, scale_cells};

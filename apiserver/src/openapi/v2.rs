@@ -18,15 +18,9 @@ const KINDS: &str = "x-kubernetes-group-version-kind";
 /// All that is served.
 pub(crate) fn all(kinds: &Kinds) -> Value {
     let mut definitions = Map::new();
-    let mut seen: Vec<(&str, &str)> = Vec::new();
-    for served in kinds.iter() {
-        let version = (&*served.group, &*served.version);
-        if seen.contains(&version) {
-            continue;
-        }
-        seen.push(version);
-        let schemas = document(kinds, version.0, version.1)
-            .map(|mut document| document["components"]["schemas"].take());
+    for (group, version) in kinds.group_versions() {
+        let schemas =
+            document(kinds, group, version).map(|mut document| document["components"]["schemas"].take());
         let Some(Value::Object(schemas)) = schemas else { continue };
         definitions.extend(schemas.into_iter().map(|(name, schema)| (name, converted(&schema))));
     }

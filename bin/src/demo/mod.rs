@@ -1,5 +1,6 @@
 //! `lariat demo`: everything in one process, with players.
 
+mod allocation;
 mod players;
 mod report;
 
@@ -23,6 +24,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing_subscriber::filter::LevelFilter;
 
+use self::allocation::Allocations;
 use self::players::Players;
 use self::report::Sample;
 use crate::{logging, output};
@@ -67,11 +69,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     runtime.block_on(play(args))
 }
 
-/// Nodes and loops on an embedded server.
+/// Nodes, loops and the allocation API on an embedded server.
 pub(crate) struct Local {
     stop: watch::Sender<bool>,
     loops: JoinHandle<anyhow::Result<()>>,
     nodes: JoinHandle<anyhow::Result<()>>,
+    allocations: Allocations,
     clashes: Arc<dyn Fn() -> u64 + Send + Sync>,
 }
 
@@ -94,11 +97,13 @@ impl Local {
         let pods = PodSettings { sidecar_image: "simulated/sdk-server".into(), ..PodSettings::default() };
         let controllers = Controllers::new(client.clone(), Settings { pods, ..Settings::default() });
         let loops = tokio::spawn(async move { Ok(controllers.run(of_loops).await?) });
-        Ok(Self { stop, loops, nodes, clashes })
+        let allocations = Allocations::start(server, client, until())?;
+        Ok(Self { stop, loops, nodes, allocations, clashes })
     }
 
     pub(crate) async fn stop(self) {
         self.stop.send_replace(true);
+        self.allocations.ended().await;
         for ended in [self.loops.await, self.nodes.await] {
             if let Ok(Err(error)) = ended {
                 tracing::warn!("{error:#}");
@@ -124,7 +129,7 @@ async fn play(args: &Args) -> anyhow::Result<()> {
     let autoscaler: FleetAutoscaler = serde_json::from_value(autoscaler())?;
     Api::<FleetAutoscaler>::namespaced(client.clone(), "default").create(&autoscaler).await?;
     let randomness = args.seed.map_or_else(Randomness::from_os, Randomness::seeded);
-    let players = Players::start(client.clone(), Duration::from_secs(args.duration), randomness)?;
+    let players = Players::start(client.clone(), Duration::from_secs(args.duration), randomness);
 
     let is_live = std::io::stdout().is_terminal();
     let start = Instant::now();

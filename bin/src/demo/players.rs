@@ -3,12 +3,8 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use lariat::api::{Randomness, SystemClock};
+use lariat::api::Randomness;
 use lariat::prelude::*;
-use lariat_controllers::allocation::Allocator;
-use lariat_controllers::events::Recorder;
-use lariat_controllers::gameservers::{PerNodeCounter, Writes};
-use lariat_controllers::gates::FeatureGates;
 use lariat_controllers::types::{GameServer, GameServerAllocation, GameServerState};
 use serde_json::json;
 use tokio::sync::watch;
@@ -20,7 +16,6 @@ const PAIRS: usize = 9;
 /// Players who come in waves, allocate servers, play and leave.
 pub(super) struct Players {
     stop: watch::Sender<bool>,
-    caches: JoinHandle<()>,
     game: JoinHandle<()>,
     played: Arc<Mutex<Played>>,
 }
@@ -40,37 +35,24 @@ pub(super) struct Played {
 
 impl Players {
     /// Players for a demonstration of this length: a wave in its first third, who leave in its last.
-    pub(super) fn start(client: Client, length: Duration, randomness: Randomness) -> anyhow::Result<Self> {
-        let servers = Informer::<GameServer>::builder(Api::all(client.clone())).build();
-        let counts = PerNodeCounter::default();
-        servers.add_handler(counts.clone())?;
-        let writes = Arc::new(Writes::new(client, &servers));
-        let events = Recorder::new("players", |_| {});
-        let clock = Arc::new(SystemClock);
-        let gates = FeatureGates::default();
-        let allocator = Allocator::new(writes.clone(), counts, gates, &events, randomness, clock);
+    pub(super) fn start(client: Client, length: Duration, randomness: Randomness) -> Self {
         let (stop, stopped) = watch::channel(false);
         let played = Arc::new(Mutex::new(Played::default()));
-        let mut of_caches = stopped.clone();
-        let caches = tokio::spawn(async move {
-            servers.run(async move { drop(of_caches.wait_for(|stopped| *stopped).await) }).await;
-        });
-        let game = tokio::spawn(wave(Arc::new(allocator), writes, length, played.clone(), stopped));
-        Ok(Self { stop, caches, game, played })
+        let game = tokio::spawn(wave(client, length, randomness, played.clone(), stopped));
+        Self { stop, game, played }
     }
 
     pub(super) async fn stop(self) -> Played {
         self.stop.send_replace(true);
         drop(self.game.await);
-        drop(self.caches.await);
         self.played.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 async fn wave(
-    allocator: Arc<Allocator>,
-    servers: Arc<Writes<GameServer>>,
+    client: Client,
     length: Duration,
+    randomness: Randomness,
     played: Arc<Mutex<Played>>,
     mut stopped: watch::Receiver<bool>,
 ) {
@@ -80,8 +62,9 @@ async fn wave(
         tokio::time::sleep(length / 6).await;
         let mut sessions = tokio::task::JoinSet::new();
         for _ in 0..PAIRS {
-            sessions.spawn(pair(allocator.clone(), servers.clone(), session, pause, played.clone()));
-            tokio::time::sleep(pause).await;
+            sessions.spawn(pair(client.clone(), session, pause, played.clone()));
+            // Nobody comes by the clock.
+            tokio::time::sleep(randomness.jitter(pause, 0.1)).await;
         }
         while sessions.join_next().await.is_some() {}
     };
@@ -92,21 +75,16 @@ async fn wave(
 }
 
 /// Two players: they ask until there is a server, play, and leave.
-async fn pair(
-    allocator: Arc<Allocator>,
-    servers: Arc<Writes<GameServer>>,
-    session: Duration,
-    pause: Duration,
-    played: Arc<Mutex<Played>>,
-) {
+async fn pair(client: Client, session: Duration, pause: Duration, played: Arc<Mutex<Played>>) {
     let note = |what: &dyn Fn(&mut Played)| what(&mut played.lock().unwrap_or_else(PoisonError::into_inner));
     let request = json!({
         "metadata": {"namespace": "default"},
         "spec": {"selectors": [{"matchLabels": {"agones.dev/fleet": "simple"}}]},
     });
+    let Ok(request) = serde_json::from_value::<GameServerAllocation>(request) else { return };
+    let allocations = Api::<GameServerAllocation>::namespaced(client.clone(), "default");
     let name = loop {
-        let Ok(request) = serde_json::from_value::<GameServerAllocation>(request.clone()) else { return };
-        match allocator.allocate(request).await {
+        match allocations.create(&request).await {
             Ok(answer) if answer.status.state == "Allocated" => break answer.status.game_server_name,
             Ok(_) => note(&|played| played.turned_away += 1),
             Err(error) => tracing::warn!(%error, "an allocation failed"),
@@ -115,16 +93,28 @@ async fn pair(
     };
     note(&|played| played.allocated += 1);
     tokio::time::sleep(session).await;
-    let key = ObjectKey::new("default", &name);
-    match servers.get(&key).filter(|server| server.status.state == GameServerState::Allocated) {
-        None => note(&|played| played.lost.push(name.clone())),
-        Some(server) => {
-            let mut over = GameServer::clone(&server);
-            over.status.state = GameServerState::Shutdown;
-            match servers.update(&over).await {
-                Ok(_) => note(&|played| played.finished += 1),
-                Err(error) => tracing::warn!(%error, server = name, "a session did not end"),
-            }
+    match leave(&Api::namespaced(client, "default"), &ObjectKey::new("default", &name)).await {
+        Ok(true) => note(&|played| played.finished += 1),
+        Ok(false) => note(&|played| played.lost.push(name.clone())),
+        Err(error) => tracing::warn!(%error, server = name, "a session did not end"),
+    }
+}
+
+/// Has a server shut down, as the game would by its SDK; whether it was still there for the players.
+async fn leave(servers: &Api<GameServer>, key: &ObjectKey) -> Result<bool, lariat::client::Error> {
+    loop {
+        let mut server = match servers.get(key).await {
+            Ok(server) => server,
+            Err(error) if error.is_not_found() => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        if server.status.state != GameServerState::Allocated {
+            return Ok(false);
+        }
+        server.status.state = GameServerState::Shutdown;
+        match servers.update(&server).await {
+            Err(error) if error.is_conflict() => {}
+            other => return other.map(|_| true),
         }
     }
 }

@@ -67,14 +67,33 @@ pub fn sort(
     counts: &NodeCounts,
     gates: FeatureGates,
 ) {
-    let priorities: &[Priority] = if gates.has(Gate::CountsAndLists) { &spec.priorities } else { &[] };
     servers.sort_by(|a, b| a.name().cmp(b.name()));
+    merge_sort(servers, &|a, b| order(a, b, spec, counts, gates));
+}
+
+/// Whether a server is given before another one.
+pub(super) fn before(
+    server: &GameServer,
+    other: &GameServer,
+    spec: &AllocationSpec,
+    counts: &NodeCounts,
+    gates: FeatureGates,
+) -> bool {
+    order(server, other, spec, counts, gates).is_lt()
+}
+
+fn order(
+    a: &GameServer,
+    b: &GameServer,
+    spec: &AllocationSpec,
+    counts: &NodeCounts,
+    gates: FeatureGates,
+) -> Ordering {
+    let priorities: &[Priority] = if gates.has(Gate::CountsAndLists) { &spec.priorities } else { &[] };
     if spec.scheduling == "Packed" || !gates.has(Gate::CountsAndLists) {
-        merge_sort(servers, &|a, b| packed(a, b, priorities, counts, gates));
+        packed(a, b, priorities, counts, gates)
     } else {
-        merge_sort(servers, &|a, b| {
-            by_priorities(priorities, &a.status, &b.status).then_with(|| a.name().cmp(b.name()))
-        });
+        by_priorities(priorities, &a.status, &b.status).then_with(|| a.name().cmp(b.name()))
     }
 }
 

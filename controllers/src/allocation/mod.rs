@@ -2,10 +2,16 @@
 
 mod actions;
 mod allocator;
+#[cfg(feature = "apiserver")]
+mod api;
+mod batch;
 mod find;
 
 pub use actions::{ActionErrors, apply, apply_actions};
-pub use allocator::{AllocateError, Allocator};
+pub use allocator::{AllocateError, Allocator, AllocatorSettings};
+#[cfg(feature = "apiserver")]
+pub use api::AllocationApi;
+pub use batch::Batches;
 pub use find::{find, matches, sort};
 
 use crate::gates::{FeatureGates, Gate};

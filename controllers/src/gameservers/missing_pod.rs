@@ -3,6 +3,7 @@
 use lariat::prelude::*;
 
 use super::context::{Context, Outcome, SyncError};
+use super::predicates::has_succeeded;
 use crate::types::{GameServer, GameServerState};
 
 impl Context {
@@ -33,12 +34,13 @@ impl Context {
         if server.is_being_deleted() || server.status.state.is_terminal() {
             return Ok(Outcome::Done);
         }
-        let ended =
-            |pod: &crate::types::Pod| pod.status.phase == "Succeeded" && !pod.metadata.is_being_deleted();
-        if !self.pod_of(&server).is_some_and(|pod| ended(&pod)) {
-            return Ok(Outcome::Done);
-        }
-        self.move_to(&server, GameServerState::Shutdown, "Pod is in Succeeded state").await
+        let pod = self.pod_of(&server).filter(|pod| !pod.metadata.is_being_deleted());
+        let Some(pod) = pod.filter(|pod| has_succeeded(pod, self.gates)) else { return Ok(Outcome::Done) };
+        let message = match pod.status.phase.as_str() {
+            "Succeeded" => "Pod is in Succeeded state",
+            _ => "Game container has ended",
+        };
+        self.move_to(&server, GameServerState::Shutdown, message).await
     }
 }
 

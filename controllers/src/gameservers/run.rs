@@ -13,7 +13,7 @@ use super::context::{Context, Outcome, SyncError};
 use super::migration::{Doubts, Migrated};
 use super::missing_pod::should_have_pod;
 use super::ports::PortAllocator;
-use super::predicates::is_unhealthy;
+use super::predicates::{has_succeeded, is_unhealthy};
 use super::settings::PodSettings;
 use crate::events::Recorder;
 use crate::gates::{FeatureGates, Gate};
@@ -386,7 +386,8 @@ impl OnPods {
         if is_unhealthy(pod, self.context.gates) {
             self.queues.health.add(key.clone());
         }
-        if pod.status.phase == "Succeeded" && self.context.gates.has(Gate::SidecarContainers) {
+        let gates = self.context.gates;
+        if gates.has(Gate::SidecarContainers) && has_succeeded(pod, gates) {
             self.queues.succeeded.add(key.clone());
         }
         if !pod.spec.node_name.is_empty() && self.may_have_migrated(&key, pod) {

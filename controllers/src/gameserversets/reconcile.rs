@@ -1,6 +1,7 @@
 //! How many servers of a set are made and which are taken away (GSS-3).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use lariat::api::Metadata;
@@ -108,8 +109,23 @@ pub fn reconcile(
     Action { add, delete, partial }
 }
 
+/// After which time the first of the servers in Error is held no more, if there are such.
+pub fn hold_ends(servers: &[Arc<GameServer>], now: Timestamp) -> Option<Duration> {
+    let held = servers.iter().filter(|server| {
+        server.status.state == GameServerState::Error && !server.is_being_deleted() && is_held(server, now)
+    });
+    let ends = held.filter_map(|server| {
+        let left = ERROR_HOLD.saturating_sub(now.duration_since(errored_at(server)?));
+        left.min(ERROR_HOLD).try_into().ok()
+    });
+    ends.min()
+}
+
 /// Whether a server in Error has been so for less than 30 s. One that does not say since when is not held.
 fn is_held(server: &GameServer, now: Timestamp) -> bool {
-    let since = server.metadata.annotation(names::ERRORED_AT).and_then(|at| at.parse::<Timestamp>().ok());
-    since.is_some_and(|since| now.duration_since(since) < ERROR_HOLD)
+    errored_at(server).is_some_and(|since| now.duration_since(since) < ERROR_HOLD)
+}
+
+fn errored_at(server: &GameServer) -> Option<Timestamp> {
+    server.metadata.annotation(names::ERRORED_AT)?.parse().ok()
 }

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::expectations::Expectations;
 use super::overflow::overflowing;
-use super::reconcile::{Action, Limits, reconcile};
+use super::reconcile::{Action, Limits, hold_ends, reconcile};
 use super::{new_game_server, status};
 use crate::events::Recorder;
 use crate::gameservers::{PerNodeCounter, Writes};
@@ -117,6 +117,8 @@ pub enum Looked {
     Whole,
     /// As much was done as is done at once, and more is left.
     Partly,
+    /// It did, and what is held for a while is to be looked at again after this time.
+    Held(Duration),
 }
 
 /// The index of servers by the set that they are labelled with.
@@ -202,7 +204,12 @@ impl SetContext {
         for server in overflowing(&set, &servers, &counts) {
             self.servers.update(&server).await?;
         }
-        Ok(if partial && !set.metadata.is_being_deleted() { Looked::Partly } else { Looked::Whole })
+        let is_over = set.metadata.is_being_deleted();
+        Ok(match hold_ends(&servers, now) {
+            _ if partial && !is_over => Looked::Partly,
+            Some(left) if !is_over => Looked::Held(left),
+            _ => Looked::Whole,
+        })
     }
 
     /// Forgets what was done to a set that is gone.
@@ -432,8 +439,10 @@ impl GameServerSets {
         let workers = work(&queue, workers, move |key: ObjectKey| {
             let (context, again) = (context.clone(), again.clone());
             async move {
-                if context.sync(&key).await? == Looked::Partly {
-                    again.add(key);
+                match context.sync(&key).await? {
+                    Looked::Partly => again.add(key),
+                    Looked::Held(left) => again.add_after(key, left),
+                    Looked::Whole => {}
                 }
                 Ok::<_, SetError>(())
             }
@@ -461,11 +470,13 @@ impl EventHandler<GameServerSet> for OnSets {
     }
 
     fn on_update(&self, old: &Arc<GameServerSet>, new: &Arc<GameServerSet>) {
-        // A resync brings what was not written because of an error, and servers in Error whose time is over.
+        // A resync brings what was not written because of an error. Which servers are too many goes by the status.
         let is_resync = old.resource_version() == new.resource_version();
         if is_resync
             || old.metadata.generation != new.metadata.generation
             || old.spec.replicas != new.spec.replicas
+            || (new.spec.allocation_overflow.is_some()
+                && old.status.allocated_replicas != new.status.allocated_replicas)
         {
             add(&self.queue, &**new);
         }

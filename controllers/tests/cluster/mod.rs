@@ -3,9 +3,9 @@
 #![allow(dead_code, clippy::panic, clippy::unwrap_used)] // each test file uses a part of it
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use lariat::api::Randomness;
+use lariat::api::{Clock, Randomness};
 use lariat::prelude::*;
 use lariat_apiserver::{ApiServer, Seen};
 use lariat_controllers::controllers::{Controllers, Settings};
@@ -15,11 +15,13 @@ use lariat_controllers::types::{Fleet, GameServer, Verbatim};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 pub(crate) struct Cluster {
     pub(crate) server: ApiServer,
     pub(crate) client: Client,
     pub(crate) clashes: Arc<dyn Fn() -> u64 + Send + Sync>,
+    start: Instant,
     _nodes: JoinHandle<()>,
 }
 
@@ -30,6 +32,11 @@ pub(crate) struct Running {
 
 impl Cluster {
     pub(crate) fn new(nodes: usize) -> Self {
+        Self::with(NodeSettings { count: nodes, ..NodeSettings::default() })
+    }
+
+    /// With nodes that are like this.
+    pub(crate) fn with(settings: NodeSettings) -> Self {
         let server = ApiServer::builder()
             .event_window(200_000)
             .watch_buffer(100_000)
@@ -38,11 +45,10 @@ impl Cluster {
         for definition in lariat_controllers::definitions::all() {
             server.define(definition).unwrap();
         }
-        let settings = NodeSettings { count: nodes, ..NodeSettings::default() };
         let nodes = SimulatedNodes::new(client(&server, "nodes"), settings, Randomness::seeded(2));
         let clashes = Arc::new(nodes.clashes());
         let nodes = tokio::spawn(async move { nodes.run(std::future::pending()).await.unwrap() });
-        Self { client: client(&server, "test"), server, clashes, _nodes: nodes }
+        Self { client: client(&server, "test"), server, clashes, start: Instant::now(), _nodes: nodes }
     }
 
     /// Starts all loops.
@@ -50,6 +56,7 @@ impl Cluster {
         let (stop, mut stopped) = watch::channel(false);
         let controllers =
             Controllers::new(client(&self.server, "controller"), settings).randomness(Randomness::seeded(3));
+        let controllers = controllers.clock(Arc::new(VirtualClock(self.start)));
         let task = tokio::spawn(async move {
             let until = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
             controllers.run(until).await.unwrap();
@@ -69,9 +76,9 @@ impl Cluster {
 
     /// Waits until something holds, for so many virtual seconds at most.
     pub(crate) async fn until(&self, seconds: u64, what: &str, holds: impl Fn(&Self) -> bool) {
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(seconds);
+        let deadline = Instant::now() + Duration::from_secs(seconds);
         while !holds(self) {
-            if tokio::time::Instant::now() >= deadline {
+            if Instant::now() >= deadline {
                 let servers = self.servers().await;
                 let mut states = std::collections::BTreeMap::<String, usize>::new();
                 for server in &servers {
@@ -139,6 +146,15 @@ impl Cluster {
             pods += 1;
         }
         pods
+    }
+}
+
+/// The time of day, which goes with the time of the runtime.
+struct VirtualClock(Instant);
+
+impl Clock for VirtualClock {
+    fn wall(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000) + self.0.elapsed()
     }
 }
 

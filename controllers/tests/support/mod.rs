@@ -20,10 +20,15 @@ const NOW_UNIX: u64 = 1_782_907_200;
 
 /// A server that lists one autoscaler and its fleet, if there is one, and then never sends an event.
 pub(crate) fn server_of(autoscaler: &Value, fleet: &Value) -> ReplayServer {
+    server_of_all(&[autoscaler], fleet)
+}
+
+/// As [`server_of`], with several autoscalers.
+pub(crate) fn server_of_all(autoscalers: &[&Value], fleet: &Value) -> ReplayServer {
     let fleets: Vec<&Value> = if fleet.is_null() { vec![] } else { vec![fleet] };
     let exchanges = vec![
         list("/apis/agones.dev/v1/fleets", &fleets),
-        list("/apis/autoscaling.agones.dev/v1/fleetautoscalers", &[autoscaler]),
+        list("/apis/autoscaling.agones.dev/v1/fleetautoscalers", autoscalers),
     ];
     ReplayServer::new(Recording { exchanges }, Pace::Unpaced)
 }
