@@ -8,11 +8,10 @@ use lariat::api::Randomness;
 use lariat::client::{Item, ListParams};
 use lariat::prelude::*;
 use lariat_apiserver::ApiServer;
-use lariat_controllers::allocation::Allocator;
+use lariat_controllers::allocation::{Allocator, AllocatorSettings};
 use lariat_controllers::controllers::{Controllers, Settings};
 use lariat_controllers::events::Recorder;
 use lariat_controllers::gameservers::{PerNodeCounter, PodSettings, Writes};
-use lariat_controllers::gates::FeatureGates;
 use lariat_controllers::simulated::{NodeSettings, SimulatedNodes};
 use lariat_controllers::types::{Fleet, GameServer, GameServerAllocation};
 use serde::de::DeserializeOwned;
@@ -169,14 +168,17 @@ fn players(server: &ApiServer, clock: VirtualClock, randomness: &Randomness) -> 
     let client = client(server, "controller-players");
     let randomness = Randomness::seeded(randomness.below(u64::MAX));
     let servers = Informer::<GameServer>::builder(Api::all(client.clone()));
-    let servers = servers.randomness(randomness.clone()).build();
+    let servers = servers.consistent_start(true).randomness(randomness.clone()).build();
     let counts = PerNodeCounter::default();
     drop(servers.add_handler(counts.clone()));
     let writes = Arc::new(Writes::new(client, &servers));
     let events = Recorder::new("players", |_| {});
-    let allocator =
-        Allocator::new(writes, counts, FeatureGates::default(), &events, randomness, Arc::new(clock));
-    (allocator, task(async move { servers.run(std::future::pending()).await }))
+    let settings = AllocatorSettings::default();
+    let (allocator, batches) = Allocator::new(writes, counts, settings, &events, randomness, Arc::new(clock));
+    let working = async move {
+        tokio::join!(servers.run(std::future::pending()), batches.run(std::future::pending()));
+    };
+    (allocator, task(working))
 }
 
 fn client(server: &ApiServer, name: &str) -> Client {
