@@ -206,8 +206,9 @@ impl Controllers {
         leads: impl Future<Output = ()>,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), ControllersError> {
-        let factory =
-            InformerFactory::builder(self.client.clone()).resync_period(self.settings.resync).build();
+        let factory = InformerFactory::builder(self.client.clone()).resync_period(self.settings.resync);
+        // What an older state lacks would be made again, and what it shows as empty would be deleted with all that is in it.
+        let factory = factory.consistent_start(true).randomness(self.randomness.clone()).build();
         let Assembled { loops, writer, .. } = self.assemble(&factory, None)?;
         let (stop, stopped) = watch::channel(false);
         let until = || {
@@ -245,8 +246,9 @@ impl Controllers {
     /// Gives the loops to a manager, which runs each under its name, while it leads if it has an elector, on its own caches. These are filled before it leads, and shown, as the queues are, by `/readyz`, `/metrics` and `/debug/state`. `/healthz`
     /// asks whether each queue has its workers.
     ///
-    /// Make the loops with the manager's client, fenced or not, so that it counts their requests. The caches resync as the manager's
-    /// informers were made to.
+    /// Make the loops with the manager's client, fenced or not, so that it counts their requests. The caches are as the manager's
+    /// informers were made to be: they should resync, and begin with what is newest. What an older state lacks would be made again,
+    /// and what it shows as empty would be deleted with all that is in it.
     ///
     /// # Errors
     ///
@@ -261,7 +263,8 @@ impl Controllers {
     ///
     /// # async fn run(client: Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let builder = Manager::builder(client).listen("127.0.0.1:8080".parse()?);
-    /// let manager = builder.informers(|informers| informers.resync_period(Duration::from_secs(30))).build();
+    /// let resync = Duration::from_secs(30);
+    /// let manager = builder.informers(move |all| all.resync_period(resync).consistent_start(true)).build();
     /// Controllers::new(manager.client().clone(), Settings::default()).add_to(&manager)?;
     /// manager.run(signals()?).await?;
     /// # Ok(())

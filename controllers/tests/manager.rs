@@ -54,7 +54,7 @@ impl Managed {
         let manager = Manager::builder(cluster.client.clone())
             .elector(elector)
             .observer(metrics.clone())
-            .informers(|informers| informers.resync_period(Duration::from_secs(30)))
+            .informers(|all| all.resync_period(Duration::from_secs(30)).consistent_start(true))
             .build();
         manager.register_metrics(|registry| metrics.register(registry));
         let controllers = Controllers::new(manager.client().clone(), cluster::settings());

@@ -40,6 +40,7 @@ impl<K> InformerBuilder<K> {
                 label_selector: String::new(),
                 field_selector: String::new(),
                 initial_list: InitialList::default(),
+                consistent_start: false,
                 page_size: 0,
                 internal_error_retry: Duration::ZERO,
             },
@@ -126,6 +127,15 @@ impl<K: Object> InformerBuilder<K> {
     #[must_use]
     pub fn recreation_is_update(mut self, is_update: bool) -> Self {
         self.recreation_is_update = is_update;
+        self
+    }
+
+    /// Whether the first list is of what is newest, also if it costs the server a look into its storage. If nothing is said, a
+    /// list (not a [streaming](InitialList::Streaming) one) takes what a server of the API has at hand, as in client-go: that may
+    /// be older than what an earlier run of the same program has seen and written. Later lists are never older than what was seen.
+    #[must_use]
+    pub fn consistent_start(mut self, is_consistent: bool) -> Self {
+        self.settings.consistent_start = is_consistent;
         self
     }
 

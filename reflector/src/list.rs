@@ -17,6 +17,7 @@ impl<K: Object + DeserializeOwned> Reflector<K> {
         let began = Instant::now();
         let asked = match self.cache.version.current() {
             _ if self.memory.version_is_unavailable => String::new(),
+            version if version.is_empty() && self.settings.consistent_start => version,
             version if version.is_empty() => "0".to_owned(),
             version => version,
         };

@@ -119,6 +119,21 @@ impl<K: Object> MutationCache<K> {
         self.overlay().note(key, own, now, now.checked_add(self.ttl), self.capacity);
     }
 
+    /// The resourceVersion up to which the informer's cache follows the server; `""` before the first list. What was written up to
+    /// then and is not in the cache is gone.
+    ///
+    /// ```
+    /// # use lariat_api::DynamicObject;
+    /// # use lariat_reflector::MutationCache;
+    /// /// Whether an object that was created at a version has come and gone.
+    /// fn is_gone(cache: &MutationCache<DynamicObject>, created_at: u64) -> bool {
+    ///     cache.last_sync_resource_version().parse::<u64>().is_ok_and(|version| version >= created_at)
+    /// }
+    /// ```
+    pub fn last_sync_resource_version(&self) -> String {
+        self.cache.version.current()
+    }
+
     /// The object with a key.
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
         let view = View::of(self);

@@ -44,6 +44,8 @@ pub(crate) struct Settings {
     pub(crate) label_selector: String,
     pub(crate) field_selector: String,
     pub(crate) initial_list: InitialList,
+    /// Whether the first list is of what is newest.
+    pub(crate) consistent_start: bool,
     /// Objects in a page, 0 for the choice that client-go makes.
     pub(crate) page_size: u32,
     /// For how long internal errors in watches do not lead to a list, from the first of a series.

@@ -37,6 +37,20 @@ async fn lists_then_watches_from_the_lists_version() {
     assert!((300..=600).contains(&timeout), "{timeout}");
 }
 
+/// RF-20, unless it is to be what is newest. Later lists are as ever.
+#[tokio::test(start_paused = true)]
+async fn a_consistent_start_asks_for_what_is_newest() {
+    let expired = error(410, "Expired");
+    let steps = [
+        Step::list("10", &[widget("a", 1)]),
+        Step::watch(&[expired]),
+        Step::list("12", &[widget("a", 1)]),
+        Step::watch(&[]).hold(),
+    ];
+    let run = Run::with(|builder| builder.consistent_start(true), steps).await;
+    assert_eq!(run.requests(), ["list limit=500 rv=", "watch rv=10", "list rv=10", "watch rv=12"],);
+}
+
 /// RF-15: a clean end is gone on from at once, without a list, from the last event or bookmark.
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_ends_is_resumed_at_once_without_a_list() {

@@ -75,7 +75,7 @@ async fn follow(
         fence = Some(allows);
     }
     let resync = settings.resync;
-    let manager = builder.informers(move |informers| informers.resync_period(resync)).build();
+    let manager = builder.informers(move |all| all.resync_period(resync).consistent_start(true)).build();
     // The Events of the election are sent after its end, and so not by the loops' client.
     let client = match fence {
         Some(fence) => manager.client().fenced(fence),

@@ -34,6 +34,12 @@ impl<K: Resource<Meta = ObjectMeta> + Serialize + DeserializeOwned> Writes<K> {
         self.cache.get(key)
     }
 
+    /// The resourceVersion up to which the informer's cache follows the server. What was written up to then and is in no list that
+    /// is taken afterwards is gone.
+    pub fn reached(&self) -> String {
+        self.cache.last_sync_resource_version()
+    }
+
     /// All objects with a value of an index.
     pub fn by_index(&self, name: &str, value: &str) -> Vec<Arc<K>> {
         // An index that is missing is a fault of the wiring, which tests would show: there is nothing under it.

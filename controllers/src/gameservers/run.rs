@@ -1,8 +1,9 @@
+use std::cmp::Ordering;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat::api::{Clock, Metadata, SystemClock};
+use lariat::api::{Clock, Metadata, ResourceVersion, SystemClock};
 use lariat::prelude::*;
 use lariat::reflector::Stopped;
 use lariat::workqueue::{Metrics, Queue};
@@ -77,6 +78,9 @@ struct Queues {
     missing_pod: Queue<ObjectKey>,
     succeeded: Queue<ObjectKey>,
 }
+
+/// How soon a server is looked at again whose pod may only be unknown yet.
+const BEHIND: Duration = Duration::from_secs(1);
 
 impl GameServers {
     /// Loops on three informers.
@@ -242,10 +246,17 @@ impl GameServers {
         };
         let missing_pod = {
             let (context, locks) = (context.clone(), locks.clone());
+            let (pods, again) = (pods.clone(), queues.missing_pod.clone());
             work(&queues.missing_pod, workers, move |key: ObjectKey| {
                 let (context, locks) = (context.clone(), locks.clone());
+                let (pods, again) = (pods.clone(), again.clone());
                 async move {
                     let _held = locks.hold(&key).await;
+                    let server = context.servers.get(&key);
+                    if server.is_some_and(|server| may_not_know_pod_of(&pods, &server)) {
+                        again.add_after(key, BEHIND);
+                        return Ok(());
+                    }
                     settled(context.sync_missing_pod(&key).await)
                 }
             })
@@ -277,6 +288,13 @@ impl std::fmt::Debug for GameServers {
 }
 
 /// Whoever waits is told when what it waits for comes.
+/// Whether the cache of pods is older than the server: then it need not have heard of a pod that is there. So it is for a while
+/// after a start, when a server of the API answers a list from a cache that is behind.
+fn may_not_know_pod_of(pods: &Informer<Pod>, server: &GameServer) -> bool {
+    let known = pods.last_sync_resource_version();
+    ResourceVersion::compare(&known, server.resource_version()).is_ok_and(Ordering::is_lt)
+}
+
 fn settled(outcome: Result<Outcome, SyncError>) -> Result<(), SyncError> {
     outcome.map(drop)
 }

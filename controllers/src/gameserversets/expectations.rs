@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lariat::api::{Metadata, Object};
+use lariat::api::{Metadata, Object, ResourceVersion};
 
 use crate::types::GameServer;
 
@@ -46,6 +46,18 @@ impl Expectations {
         expected.shut_down.insert(server.name().to_owned(), server);
     }
 
+    /// The cache shows, or has shown, all that there was up to a resourceVersion. So a server that was created before and is not
+    /// there has come and gone without being looked at, and nobody need wait for it.
+    pub fn reached(&self, version: &str) {
+        let is_later = |server: &GameServer| {
+            ResourceVersion::compare(server.resource_version(), version).is_ok_and(|order| order.is_gt())
+        };
+        // A version that cannot be compared says nothing.
+        if version.parse::<ResourceVersion>().is_ok() {
+            self.expected().created.retain(|_, server| is_later(server));
+        }
+    }
+
     /// The servers of a cache with what was done since: created ones are there, and those that were shut down are being deleted.
     pub fn over(&self, cached: Vec<Arc<GameServer>>) -> Vec<Arc<GameServer>> {
         let mut expected = self.expected();
@@ -67,5 +79,28 @@ impl Expectations {
 
     fn expected(&self) -> std::sync::MutexGuard<'_, Expected> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lariat::api::ObjectMeta;
+
+    use super::*;
+
+    /// A server that was created and deleted before the loop looked again, while the watch was away, never shows in the cache. It must not
+    /// be counted for ever.
+    #[test]
+    fn what_came_and_went_unseen_is_not_expected_any_more() {
+        let expected = Expectations::default();
+        let metadata =
+            ObjectMeta { name: "a".into(), resource_version: "12".into(), ..ObjectMeta::default() };
+        expected.created(GameServer { metadata, ..GameServer::default() }.into());
+        for behind in ["", "9", "11", "not a version"] {
+            expected.reached(behind);
+            assert_eq!(expected.over(vec![]).len(), 1, "a cache at {behind:?} does not know");
+        }
+        expected.reached("12");
+        assert!(expected.over(vec![]).is_empty());
     }
 }

@@ -177,6 +177,8 @@ impl SetContext {
     pub async fn sync(&self, key: &ObjectKey) -> Result<Looked, SetError> {
         let Some(set) = self.sets.get(key) else { return Ok(Looked::Whole) };
         let expected = self.expected(set.uid());
+        // Before the list is taken.
+        expected.reached(&self.servers.reached());
         let of_set = self.servers.by_index(BY_SET, key.as_str());
         let ours = |server: &Arc<GameServer>| {
             let mut owners = server.metadata.owner_references.iter();

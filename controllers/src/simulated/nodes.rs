@@ -139,8 +139,10 @@ impl SimulatedNodes {
         for (number, name) in names.iter().enumerate() {
             make_node(&self.client, name, number).await?;
         }
-        let pods = Informer::<Pod>::builder(Api::all(self.client.clone())).resync_period(TICK * 30).build();
-        let servers = Informer::<GameServer>::builder(Api::all(self.client.clone())).build();
+        let pods = Informer::<Pod>::builder(Api::all(self.client.clone())).resync_period(TICK * 30);
+        let pods = pods.randomness(self.randomness.clone()).build();
+        let servers = Informer::<GameServer>::builder(Api::all(self.client.clone()));
+        let servers = servers.randomness(self.randomness.clone()).build();
         let of_pods = queue("simulated-pods", FAST, SLOW, &Arc::default());
         let of_servers = queue("simulated-servers", FAST, SLOW, &Arc::default());
         let seen = Arc::new(Seen {
@@ -185,6 +187,7 @@ impl SimulatedNodes {
             stop.send_replace(true);
         };
         tokio::select! {
+            biased;
             ((), (), ()) = async {
                 tokio::join!(pods.run(follow(stopped.clone())), servers.run(follow(stopped)), ending)
             } => {}

@@ -75,6 +75,7 @@ pub(super) struct Defaults {
     transforms: Vec<(TypeId, Box<dyn Any + Send + Sync>)>,
     name_prefix: String,
     initial_list: InitialList,
+    consistent_start: bool,
     backoff: BackoffConfig,
     randomness: Option<Randomness>,
     on_error: Option<ErrorHandler>,
@@ -160,6 +161,13 @@ impl InformerFactoryBuilder {
         self
     }
 
+    /// As [`InformerBuilder::consistent_start`].
+    #[must_use]
+    pub fn consistent_start(mut self, is_consistent: bool) -> Self {
+        self.defaults.consistent_start = is_consistent;
+        self
+    }
+
     /// As [`InformerBuilder::randomness`]. All informers draw from it.
     #[must_use]
     pub fn randomness(mut self, randomness: Randomness) -> Self {
@@ -216,6 +224,7 @@ impl Defaults {
             .page_size(options.page_size)
             .resync_period(self.resync)
             .initial_list(self.initial_list)
+            .consistent_start(self.consistent_start)
             .backoff(self.backoff.clone());
         if let Some(transform) = self.transform::<K>() {
             builder = builder.transform(move |object| transform(object));

@@ -121,9 +121,17 @@ pub(crate) struct Run {
 impl Run {
     /// Runs until long after the last step was served, in virtual time.
     pub(crate) async fn of(steps: impl IntoIterator<Item = Step>) -> Self {
+        Self::with(|builder| builder, steps).await
+    }
+
+    /// As [`of`](Self::of), of an informer that is made in another way.
+    pub(crate) async fn with(
+        make: impl FnOnce(InformerBuilder<Widget>) -> InformerBuilder<Widget>,
+        steps: impl IntoIterator<Item = Step>,
+    ) -> Self {
         let server = ScriptedServer::new(steps);
         let (told, errors) = (Log::default(), Log::default());
-        let informer = informer(&server, &errors);
+        let informer = make(builder(&server, &errors)).build();
         informer.add_handler(told.clone()).unwrap();
         let script_is_over = async {
             while server.steps_left() > 0 {
