@@ -462,6 +462,21 @@ fn pa_d_ports_are_known_without_any_node() {
     assert_eq!(taken(&ports), 1);
 }
 
+/// Issue 2735: tables of ports are not those of nodes, by design. However few nodes there are, a server gets a number; where several
+/// have the same one, the scheduler finds each another node.
+#[test]
+fn issue_2735_tables_of_ports_are_not_those_of_nodes() {
+    let ports = allocator();
+    let mut given: BTreeMap<i32, usize> = BTreeMap::new();
+    for server in 0..33 {
+        let mut server = with_port(&format!("u{server}"), "Dynamic", "UDP", 0);
+        ports.allocate(&mut server);
+        *given.entry(server.spec.ports[0].host_port).or_default() += 1;
+    }
+    assert_eq!(given.len(), 11, "all numbers from 7000 to 7010");
+    assert!(given.values().all(|servers| *servers == 3), "{given:?}");
+}
+
 /// PA (e): a server without ports is known by its uid, as in the original, and leaves nothing behind.
 #[test]
 fn pa_e_a_server_without_ports_leaves_nothing() {
