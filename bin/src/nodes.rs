@@ -35,9 +35,21 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 0)]
     start_delay_ms: u64,
 
-    /// How many of a million running pods are evicted each second
-    #[arg(long, default_value_t = 0)]
+    /// How many of a million running pods fail each second, as if their game had crashed
+    #[arg(long, value_name = "N", default_value_t = 0)]
     failures_per_million: u64,
+
+    /// How many of a million running pods are evicted each second
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    evictions_per_million: u64,
+
+    /// How many of a million running pods vanish each second, as with their node
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    vanishing_per_million: u64,
+
+    /// After how many seconds players leave a server that was allocated; they stay if nothing is given
+    #[arg(long, value_name = "SECONDS")]
+    session: Option<u64>,
 
     /// The seed of what happens by chance; without it that is different each time
     #[arg(long)]
@@ -56,6 +68,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             prefix: args.prefix,
             start_delay: Duration::from_millis(args.start_delay_ms),
             failures_per_million: args.failures_per_million,
+            evictions_per_million: args.evictions_per_million,
+            vanishing_per_million: args.vanishing_per_million,
+            session: args.session.map(Duration::from_secs),
             ..NodeSettings::default()
         };
         let randomness = args.seed.map_or_else(Randomness::from_os, Randomness::seeded);

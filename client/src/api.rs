@@ -264,6 +264,9 @@ fn delete<'a>(client: &'a Client, path: String, params: &DeleteParams) -> Boxed<
     if !params.resource_version.is_empty() {
         options["preconditions"]["resourceVersion"] = params.resource_version.as_str().into();
     }
+    if let Some(seconds) = params.grace_period_seconds {
+        options["gracePeriodSeconds"] = seconds.into();
+    }
     let answer = client.send(Method::DELETE, path, options.to_string().into());
     // The object or a Status; which one depends on the server's version.
     Box::pin(async move { answer.await?.decode::<IgnoredAny>().await.map(drop) })

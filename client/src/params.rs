@@ -56,6 +56,9 @@ pub struct DeleteParams {
     pub uid: String,
     /// Refuse if the object has another version.
     pub resource_version: String,
+    /// How many seconds the object may take to end, if it can end with grace as pods do; 0 is at once. What it says itself if nothing
+    /// is given.
+    pub grace_period_seconds: Option<u32>,
 }
 
 /// What becomes of the objects that a deleted one owns.

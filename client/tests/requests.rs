@@ -46,8 +46,12 @@ async fn each_verb_has_its_method_path_and_body() {
     api.update(&widget("a")).await.unwrap();
     api.update_status(&widget("a")).await.unwrap();
     api.update_subresource("scale", &widget("a")).await.unwrap();
-    let params =
-        DeleteParams { propagation: Some(Propagation::Foreground), uid: "u".into(), ..Default::default() };
+    let params = DeleteParams {
+        propagation: Some(Propagation::Foreground),
+        uid: "u".into(),
+        grace_period_seconds: Some(0),
+        ..Default::default()
+    };
     api.delete(&key, &params).await.unwrap();
 
     let seen = server.seen();
@@ -66,6 +70,7 @@ async fn each_verb_has_its_method_path_and_body() {
     );
     assert_eq!(seen[2].body, serde_json::to_value(widget("a")).unwrap());
     assert_eq!(seen[5].body["propagationPolicy"], "Foreground");
+    assert_eq!(seen[5].body["gracePeriodSeconds"], 0);
     assert_eq!(seen[5].body["preconditions"], json!({"uid": "u"}));
 }
 

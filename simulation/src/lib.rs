@@ -2,7 +2,7 @@
 //! goes wrong: requests are delayed, refused, cut and lost, watches end and begin anew, reads are behind, controllers are
 //! killed and begin again, pods vanish, people scale, change and delete.
 //!
-//! A [witness](witness) that nothing happens to watches the server meanwhile and says what must never be. In the end all is healed,
+//! A witness that nothing happens to watches the server meanwhile and says what must never be. In the end all is healed,
 //! and the system has to become what is wanted, and then to be quiet.
 //!
 //! Here lives what makes and breaks such systems, and what must hold. The systems' parts live in the crates above; so do tests

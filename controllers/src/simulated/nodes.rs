@@ -10,6 +10,7 @@ use lariat::prelude::*;
 use lariat::reflector::Stopped;
 use serde_json::{Value, json};
 
+use super::fate::Sessions;
 use super::placement::Placement;
 use crate::gameservers::Writes;
 use crate::keys::{Failure, add, queue, work};
@@ -25,8 +26,14 @@ pub struct NodeSettings {
     pub prefix: String,
     /// How long a pod takes to run; nothing if nothing is given.
     pub start_delay: Duration,
-    /// How many of a million running pods fail at each look of 1 s; none if nothing is given.
+    /// How many of a million running pods fail each second, as if their game had crashed; none if nothing is given.
     pub failures_per_million: u64,
+    /// How many of a million running pods are evicted each second; none if nothing is given.
+    pub evictions_per_million: u64,
+    /// How many of a million running pods vanish each second, as with their node; none if nothing is given.
+    pub vanishing_per_million: u64,
+    /// How long players play on a server that was allocated. They play for ever if nothing is given.
+    pub session: Option<Duration>,
     /// How many pods are seen to at once; 16 if nothing is given.
     pub workers: usize,
 }
@@ -88,7 +95,7 @@ const SLOW: Duration = Duration::from_millis(500);
 const CROWDED: Duration = Duration::from_secs(1);
 
 /// How often pods may fail.
-const TICK: Duration = Duration::from_secs(1);
+pub(super) const TICK: Duration = Duration::from_secs(1);
 
 const NODES: Kind = Kind::cluster("", "v1", "Node", "nodes");
 const BINDINGS: Kind = Kind::namespaced("", "v1", "Binding", "bindings");
@@ -100,6 +107,9 @@ impl Default for NodeSettings {
             prefix: "lariat-node-".to_owned(),
             start_delay: Duration::ZERO,
             failures_per_million: 0,
+            evictions_per_million: 0,
+            vanishing_per_million: 0,
+            session: None,
             workers: 16,
         }
     }
@@ -145,9 +155,11 @@ impl SimulatedNodes {
         let servers = servers.randomness(self.randomness.clone()).build();
         let of_pods = queue("simulated-pods", FAST, SLOW, &Arc::default());
         let of_servers = queue("simulated-servers", FAST, SLOW, &Arc::default());
+        let sessions = Arc::new(Sessions::of(self.settings.session));
         let seen = Arc::new(Seen {
             pods: pods.lister(),
             servers: Writes::new(self.client.clone(), &servers),
+            sessions: sessions.clone(),
             pod_api: Api::all(self.client.clone()),
             bindings: Api::of_kind(self.client.clone(), BINDINGS, ""),
             client: self.client.clone(),
@@ -158,7 +170,7 @@ impl SimulatedNodes {
             told: self.told,
         });
         pods.add_handler(OnPods { pods: of_pods.clone(), servers: of_servers.clone(), seen: seen.clone() })?;
-        servers.add_handler(OnServers(of_servers.clone()))?;
+        servers.add_handler(OnServers { queue: of_servers.clone(), sessions })?;
         let workers = self.settings.workers;
         let run_pods = {
             let (seen, again) = (seen.clone(), of_pods.clone());
@@ -168,10 +180,10 @@ impl SimulatedNodes {
             })
         };
         let run_servers = {
-            let seen = seen.clone();
+            let (seen, again) = (seen.clone(), of_servers.clone());
             work(&of_servers, workers, move |key: ObjectKey| {
-                let seen = seen.clone();
-                async move { seen.sync_server(&key).await }
+                let (seen, again) = (seen.clone(), again.clone());
+                async move { seen.sync_server(&key, &again).await }
             })
         };
         let misfortune = seen.misfortune();
@@ -237,15 +249,16 @@ async fn make_node(client: &Client, name: &str, number: usize) -> Result<(), Nod
 }
 
 /// What the workers share.
-struct Seen {
-    pods: Lister<Pod>,
+pub(super) struct Seen {
+    pub(super) pods: Lister<Pod>,
     servers: Writes<GameServer>,
-    pod_api: Api<Pod>,
+    pub(super) sessions: Arc<Sessions>,
+    pub(super) pod_api: Api<Pod>,
     bindings: Api<DynamicObject>,
     client: Client,
     placement: Mutex<Placement>,
-    settings: NodeSettings,
-    randomness: Randomness,
+    pub(super) settings: NodeSettings,
+    pub(super) randomness: Randomness,
     clock: Arc<dyn Clock>,
     told: Arc<Told>,
 }
@@ -309,14 +322,7 @@ impl Seen {
         self.write_status(&running).await
     }
 
-    async fn fail(&self, pod: &Pod) -> Result<(), NodesError> {
-        let mut failed = pod.clone();
-        "Failed".clone_into(&mut failed.status.phase);
-        "Evicted".clone_into(&mut failed.status.reason);
-        self.write_status(&failed).await
-    }
-
-    async fn write_status(&self, pod: &Pod) -> Result<(), NodesError> {
+    pub(super) async fn write_status(&self, pod: &Pod) -> Result<(), NodesError> {
         match self.pod_api.update_status(pod).await {
             // The next event brings the pod back here.
             Err(error) if error.is_conflict() || error.is_not_found() => Ok(()),
@@ -341,8 +347,14 @@ impl Seen {
     }
 
     /// What the SDK does when a game says that it is ready.
-    async fn sync_server(&self, key: &ObjectKey) -> Result<(), NodesError> {
+    async fn sync_server(&self, key: &ObjectKey, again: &Queue<ObjectKey>) -> Result<(), NodesError> {
         let Some(server) = self.servers.get(key) else { return Ok(()) };
+        match self.sessions.note(&server) {
+            Some(Duration::ZERO) => return self.leave(&server).await,
+            // Whoever looked at it in between has ended the wait.
+            Some(left) => again.add_after(key.clone(), left),
+            None => {}
+        }
         let runs =
             self.pods.get(key).is_ok_and(|pod| pod.status.phase == "Running" && pod.belongs_to(&server));
         if server.status.state != GameServerState::Scheduled || !runs || server.metadata.is_being_deleted() {
@@ -350,28 +362,14 @@ impl Seen {
         }
         let mut ready = GameServer::clone(&server);
         ready.status.state = GameServerState::RequestReady;
-        match self.servers.update(&ready).await {
-            Err(error) if error.is_conflict() || error.is_not_found() => Ok(()),
-            other => other.map(drop).map_err(NodesError::Request),
-        }
+        self.write_server(&ready).await
     }
 
-    /// Now and then a pod fails.
-    async fn misfortune(&self) {
-        let rate = self.settings.failures_per_million;
-        if rate == 0 {
-            return std::future::pending().await;
-        }
-        loop {
-            tokio::time::sleep(TICK).await;
-            for pod in self.pods.store().list_where(|pod| pod.status.phase == "Running") {
-                if self.randomness.below(1_000_000) < rate {
-                    let failed = self.fail(&pod).await;
-                    if let Err(error) = failed {
-                        tracing::debug!(%error, pod = pod.name(), "a pod did not fail");
-                    }
-                }
-            }
+    pub(super) async fn write_server(&self, server: &GameServer) -> Result<(), NodesError> {
+        match self.servers.update(server).await {
+            // The next event brings the server back here.
+            Err(error) if error.is_conflict() || error.is_not_found() => Ok(()),
+            other => other.map(drop).map_err(NodesError::Request),
         }
     }
 
@@ -426,7 +424,10 @@ impl EventHandler<Pod> for OnPods {
     }
 }
 
-struct OnServers(Queue<ObjectKey>);
+struct OnServers {
+    queue: Queue<ObjectKey>,
+    sessions: Arc<Sessions>,
+}
 
 impl EventHandler<GameServer> for OnServers {
     fn on_add(&self, server: &Arc<GameServer>, _is_in_initial_list: bool) {
@@ -437,13 +438,18 @@ impl EventHandler<GameServer> for OnServers {
         self.changed(new);
     }
 
-    fn on_delete(&self, _deleted: &Deleted<GameServer>) {}
+    fn on_delete(&self, deleted: &Deleted<GameServer>) {
+        self.sessions.end(deleted.object());
+    }
 }
 
 impl OnServers {
     fn changed(&self, server: &GameServer) {
         if server.status.state == GameServerState::Scheduled {
-            add(&self.0, server);
+            add(&self.queue, server);
+        }
+        if let (Some(left), Ok(key)) = (self.sessions.note(server), server.key()) {
+            self.queue.add_after(key, left);
         }
     }
 }
