@@ -17,8 +17,8 @@ pub(crate) struct Shared<T: Hash + Eq + Clone> {
     pub(crate) name: Option<Box<str>>,
     limiter: Arc<dyn RateLimiter<T>>,
     charge_duplicates: bool,
-    /// Whether it is the queue that counts failures.
-    counts_failures: bool,
+    /// Whether the limiter leaves it to the queue what it has to know of an item.
+    is_by_failures: bool,
     pub(crate) time_limit: Option<Duration>,
     metrics: Option<Arc<dyn Metrics>>,
     inner: Mutex<Inner<T>>,
@@ -57,12 +57,12 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     ) -> Self {
         let Policies { limiter, charge_duplicates, .. } = &policies;
         let (limiter, charge_duplicates) = (Arc::clone(limiter), *charge_duplicates);
-        let counts_failures = policies.by_failures().is_some();
+        let is_by_failures = policies.by_failures().is_some();
         let state = State::new(policies, notes);
         let inner =
             Inner { state, waiters: Waiters::default(), wakes: Wakes::default(), drains: Drains::default() };
         let inner = Mutex::new(inner);
-        Self { name, limiter, charge_duplicates, counts_failures, time_limit: None, metrics, inner }
+        Self { name, limiter, charge_duplicates, is_by_failures, time_limit: None, metrics, inner }
     }
 
     /// Runs one operation on the state and wakes whom its outcome concerns.
@@ -82,7 +82,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
 
     pub(crate) fn add_rate_limited(&self, item: T, priority: i32, most: Option<Duration>) {
         let hash = Hashed::of(&item);
-        if self.counts_failures {
+        if self.is_by_failures {
             return self.operate(|state, now| state.add_failed(item, hash, priority, most, now));
         }
         self.operate(|state, now| {
@@ -98,12 +98,12 @@ impl<T: Hash + Eq + Clone> Shared<T> {
 
     pub(crate) fn forget(&self, item: &T) {
         // Then nobody asks whether a pending delay was charged for, and the lock can be spared.
-        if self.charge_duplicates && !self.counts_failures {
+        if self.charge_duplicates && !self.is_by_failures {
             return self.limiter.forget(item);
         }
         let hash = Hashed::of(item);
         let _item = self.operate(|state, _| {
-            if !self.counts_failures {
+            if !self.is_by_failures {
                 self.limiter.forget(item);
             }
             state.forget(item, hash)
@@ -111,7 +111,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     }
 
     pub(crate) fn num_requeues(&self, item: &T) -> u32 {
-        if !self.counts_failures {
+        if !self.is_by_failures {
             return self.limiter.num_requeues(item);
         }
         let hash = Hashed::of(item);
