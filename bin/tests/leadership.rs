@@ -93,7 +93,7 @@ fn fleet(name: &str, replicas: u32) -> DynamicObject {
 }
 
 /// LE-17, LE-18, issues 1950, 1296 and 2797: several controllers run and one works. A leader that is killed is followed within 20 s, one
-/// that is told to end within 3 s, and writes nothing after it has given the Lease back.
+/// that is told to end within 3 s, and writes nothing after it has given the Lease back but the Event that says so.
 #[tokio::test]
 async fn leaders_hand_over() {
     let folder = tempfile::tempdir().unwrap();

@@ -209,7 +209,7 @@ impl Script {
         let sets: Vec<GameServerSet> = self.world.list().await;
         let servers: Vec<GameServer> = self.world.list().await;
         let pods: Vec<Pod> = self.world.list().await;
-        let status = &fleets.first()?.status;
+        let Some(Fleet { status, .. }) = fleets.first() else { return Some("there is no fleet".into()) };
         let wanted = IN_THE_END;
         let states: Vec<String> = servers
             .iter()
